@@ -1,0 +1,327 @@
+"""One connection to FalkorDB, embedded or a server: opening, health, errors in our own words.
+
+No command is ever sent twice by the client library: its retries are off (redis-py's default would send
+a slow write up to eleven times). Reads are repeated here, once, after the engine is known to be back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
+from urllib.parse import urlsplit, urlunsplit
+
+import redis
+from falkordb import FalkorDB
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    NoPermissionError,
+    RedisError,
+    ResponseError,
+)
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.retry import Retry
+
+from graph_agent.errors import ConfigurationError, EngineUnavailable, QueryError, QueryTimeout
+from graph_agent.settings import Settings
+from graph_agent.store.embedded import EngineLease, lease_engine
+
+SCHEMES = {"falkor": "redis", "falkors": "rediss", "redis": "redis", "rediss": "rediss", "unix": "unix"}
+START_TIMEOUT_S = 600.0  # a large append-only file takes its time to load; progress is seen by LOADING
+SILENT_START_TIMEOUT_S = 20.0
+RECOVERY_TIMEOUT_S = 20.0
+CONNECT_TIMEOUT_S = 5.0
+SOCKET_GRACE_S = 5.0
+MAX_CONNECTIONS = 64
+PROBE_GRAPH = "health-probe"
+MISSING_GRAPH = "Invalid graph operation on empty key"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class EngineInfo:
+    """What we are connected to.
+
+    Attributes:
+        kind: `embedded` (our own child process) or `server`.
+        version: FalkorDB's module version as a number, 41603 for 4.16.3; 0 when it is not told.
+        redis_version: version of the Redis server below it.
+        address: where it is, without user and password.
+        protected: False for a server that asks for no password.
+    """
+
+    kind: Literal["embedded", "server"]
+    version: int
+    redis_version: str
+    address: str
+    protected: bool = True
+
+    @property
+    def version_text(self) -> str:
+        """`4.16.3` for 41603."""
+        return (
+            f"{self.version // 10_000}.{self.version // 100 % 100}.{self.version % 100}"
+            if self.version
+            else "unknown"
+        )
+
+
+class Connection:
+    """Clients for one engine, by socket time-out; safe to share between threads."""
+
+    def __init__(self, url: str, lease: EngineLease | None) -> None:
+        self._url = url
+        self.lease = lease
+        self._clients: dict[float | None, FalkorDB] = {}
+        self._plain: redis.Redis | None = None
+        self._lock = threading.Lock()
+        self.closed = False
+        self.info = EngineInfo("embedded" if lease else "server", 0, "", shown_url(url))
+
+    def falkordb(self, socket_timeout_s: float | None) -> FalkorDB:
+        """A client whose commands give up waiting after `socket_timeout_s` seconds (None: never)."""
+        with self._lock:
+            if self.closed:
+                raise EngineUnavailable("This connection is closed.", "Open the graph again.")
+            client = self._clients.get(socket_timeout_s)
+            if client is None:
+                client = FalkorDB.from_url(self._url, **self._options(socket_timeout_s))
+                self._clients[socket_timeout_s] = client
+            return client
+
+    def plain(self) -> redis.Redis:
+        """A client for plain keys; values are bytes."""
+        with self._lock:
+            if self._plain is None:
+                self._plain = redis.Redis.from_url(self._url, **self._options(30.0))
+            return self._plain
+
+    def command(self, *arguments: str) -> Any:
+        """An administrative command, sent once."""
+        try:
+            return self.plain().execute_command(*arguments)
+        except RedisError as error:
+            raise self.translate(error) from error
+
+    def call(self, run: Callable[[], T], *, repeat: bool) -> T:
+        """Run one command; with `repeat` (reads only) once more after the engine has come back.
+
+        Raises:
+            EngineUnavailable: no answer, or the connection broke.
+            QueryTimeout, QueryError: the engine's own verdict on the query.
+        """
+        try:
+            return run()
+        except RedisError as error:
+            translated = self.translate(error)
+            if not repeat or not isinstance(translated, EngineUnavailable):
+                raise translated from error
+            self.recover()
+        try:
+            return run()
+        except RedisError as error:
+            raise self.translate(error) from error
+
+    def recover(self) -> None:
+        """Wait until the engine answers a graph query again, waking its watchdog if that is gone.
+
+        Raises:
+            EngineUnavailable: it does not come back.
+        """
+        if self.lease is not None:
+            self.lease.revive()
+        self.wait_until_ready(RECOVERY_TIMEOUT_S)
+
+    def wait_until_ready(self, silent_timeout_s: float) -> None:
+        """Wait for an answer to a graph query; loading counts as life, silence does not.
+
+        Raises:
+            ConfigurationError: wrong user or password, or no FalkorDB behind the address.
+            EngineUnavailable: no answer in time.
+        """
+        began = time.monotonic()
+        silent_until = began + silent_timeout_s
+        pause = 0.005
+        while True:
+            try:
+                self.probe()
+                return
+            except BusyLoadingError:
+                silent_until = time.monotonic() + silent_timeout_s
+            except (RedisConnectionError, RedisTimeoutError) as error:
+                translated = self.translate(error)
+                if isinstance(translated, ConfigurationError):
+                    raise translated from None
+                failure = self.lease.failure() if self.lease else None
+                if failure is not None:
+                    raise EngineUnavailable(
+                        f"The embedded engine does not start ({failure}).",
+                        f"Look at the end of {cast(EngineLease, self.lease).folder / 'engine.log'}.",
+                    ) from None
+                if time.monotonic() > silent_until:
+                    raise translated from None
+            except RedisError as error:
+                raise self.translate(error) from None
+            if time.monotonic() - began > START_TIMEOUT_S:
+                raise EngineUnavailable(
+                    f"The engine is still loading after {START_TIMEOUT_S:.0f} s.", "Wait and try again."
+                )
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.5)
+
+    def probe(self) -> None:
+        """One graph query; PING would also answer while the module hangs."""
+        try:
+            self.falkordb(CONNECT_TIMEOUT_S).execute_command("GRAPH.RO_QUERY", PROBE_GRAPH, "RETURN 1")
+        except ResponseError as error:
+            if isinstance(error, BusyLoadingError | AuthenticationError | NoPermissionError):
+                raise
+            if "unknown command" in str(error).lower():
+                raise ConfigurationError(
+                    f"There is no FalkorDB at {self.info.address}: the server does not know GRAPH.RO_QUERY.",
+                    "Point GRAPH_AGENT_FALKORDB_URL at a FalkorDB server.",
+                ) from None
+            # "Invalid graph operation on empty key": the module itself answered, which is what was asked.
+
+    def identify(self) -> None:
+        """Fill `info`; refuse server arrangements that are not supported."""
+        client = self.plain()
+        try:
+            server = cast("dict[str, Any]", client.info("server"))
+        except NoPermissionError:
+            server = {}
+        except RedisError as error:
+            raise self.translate(error) from error
+        mode = server.get("redis_mode", "standalone")
+        if mode != "standalone":
+            raise ConfigurationError(
+                f"The server at {self.info.address} runs as {mode}, which is not supported.",
+                "Use the address of a standalone FalkorDB server.",
+            )
+        self.info = EngineInfo(
+            self.info.kind,
+            self._module_version(client),
+            str(server.get("redis_version", "unknown")),
+            self.info.address,
+            protected=self.lease is not None or bool(urlsplit(self._url).password),
+        )
+
+    def translate(self, error: RedisError) -> Exception:
+        """A client library's error in our own words."""
+        text = " ".join(str(error).split())
+        where = self.info.address
+        if isinstance(error, AuthenticationError | NoPermissionError) or text.startswith(
+            ("NOAUTH", "WRONGPASS")
+        ):
+            return ConfigurationError(
+                f"The server at {where} refused us: {text}.",
+                "Check user and password in GRAPH_AGENT_FALKORDB_URL and the rights of that user.",
+            )
+        if isinstance(error, BusyLoadingError):
+            return EngineUnavailable("The engine is still loading its data.", "Wait a moment and try again.")
+        if isinstance(error, RedisConnectionError | RedisTimeoutError):
+            fix = (
+                "It is restarted by itself; try again."
+                if self.lease
+                else "Start it, or correct GRAPH_AGENT_FALKORDB_URL; without it the embedded engine is used."
+            )
+            return EngineUnavailable(f"FalkorDB at {where} does not answer ({text}).", fix)
+        if "timed out" in text:
+            return QueryTimeout("The query ran into its time limit and was stopped.", "Ask for less at once.")
+        return QueryError(f"FalkorDB refused the query: {text}")
+
+    def close(self) -> None:
+        """Close every socket and give back the share of the embedded engine. May be called twice."""
+        with self._lock:
+            self.closed = True
+            clients = [client.connection for client in self._clients.values()]
+            if self._plain is not None:
+                clients.append(self._plain)
+            self._clients.clear()
+        for client in clients:
+            with contextlib.suppress(RedisError):
+                client.close()
+                client.connection_pool.disconnect()
+        if self.lease is not None:
+            self.lease.release()
+
+    def _options(self, socket_timeout_s: float | None) -> dict[str, Any]:
+        return {
+            "socket_timeout": socket_timeout_s,
+            "socket_connect_timeout": CONNECT_TIMEOUT_S,
+            "retry": Retry(NoBackoff(), 0),
+            "max_connections": MAX_CONNECTIONS,
+            "protocol": 2,
+        }
+
+    @staticmethod
+    def _module_version(client: redis.Redis) -> int:
+        try:
+            modules = cast("list[Any]", client.module_list())
+        except RedisError:
+            return 0  # the access rules of a shared server may forbid the question
+        for module in modules:
+            facts = {_text(key): value for key, value in module.items()}
+            if _text(facts.get("name")).lower() == "graph":
+                return int(facts.get("ver", 0))
+        return 0
+
+
+def connect(settings: Settings) -> Connection:
+    """Connect to the configured server, or to the embedded engine of the data folder.
+
+    Raises:
+        ConfigurationError: an address, password or folder that is not usable.
+        EngineUnavailable: nothing answers.
+    """
+    if settings.falkordb_url is not None:
+        connection = Connection(_checked_url(settings.falkordb_url.get_secret_value()), None)
+        patience = CONNECT_TIMEOUT_S
+    else:
+        lease = lease_engine(settings.data, query_memory_mb=settings.query_memory_mb)
+        connection = Connection(f"unix://{lease.socket_path}", lease)
+        patience = SILENT_START_TIMEOUT_S
+    try:
+        connection.wait_until_ready(patience)
+        connection.identify()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def shown_url(url: str) -> str:
+    """The address without user, password and query: fit for messages and logs."""
+    parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return f"unix://{Path(parts.path)}"
+    host = parts.hostname or ""
+    return urlunsplit((parts.scheme, f"{host}:{parts.port or 6379}", "", "", ""))
+
+
+def _checked_url(url: str) -> str:
+    scheme, separator, rest = url.strip().partition("://")
+    try:
+        known = SCHEMES.get(scheme.lower()) if separator else None
+        if known is None or (known != "unix" and not urlsplit(f"{known}://{rest}").hostname):
+            raise ValueError
+        if known != "unix":
+            _ = urlsplit(f"{known}://{rest}").port
+    except ValueError:
+        raise ConfigurationError(
+            "GRAPH_AGENT_FALKORDB_URL is not an address of a FalkorDB server.",
+            "Write falkor://[user:password@]host:6379, falkors:// for TLS, or unix:///path/to/socket.",
+        ) from None
+    return f"{known}://{rest}"
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
