@@ -1,0 +1,294 @@
+"""What a sync would do: the files that are there against the documents that are known."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+from graph_agent.errors import UnreadableFile
+from graph_agent.ingest.discover import Discovery, Failure, Root, SourceFile
+from graph_agent.ingest.report import FileFailure, Progress
+from graph_agent.store import DocumentGraph
+from graph_agent.store.queries import ingest as statements
+
+
+def hash_bytes(data: bytes) -> str:
+    """xxh3-64 as 16 hexadecimal digits: key of documents (of the bytes) and sections (of the Markdown)."""
+    return xxhash.xxh3_64_hexdigest(data)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a document is known to stand."""
+
+    folder_id: str
+    path: str
+    content_hash: str
+    modified_at: float
+    converter: str
+    chunker: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to bring in, with the identity of the folder it stands in.
+
+    Attributes:
+        file: the file found.
+        root_key: what makes its root's ids its own.
+        content_hash: of its bytes.
+        replaces: the place whose document it replaces: its own path when it changed, its old one when it moved.
+    """
+
+    file: SourceFile
+    root_key: str
+    root_name: str
+    content_hash: str
+    replaces: Place | None = None
+
+    @property
+    def path(self) -> str:
+        """Path below the root: what people see."""
+        return self.file.relative_path
+
+    @property
+    def folder_id(self) -> str:
+        """Id of the folder that holds it."""
+        return folder_id(self.root_key, "/".join(self.file.folders))
+
+
+@dataclass
+class Plan:
+    """What is to be done, file by file.
+
+    Attributes:
+        write: files whose text must be converted and written (new, changed, or made by an older converter).
+        show: files whose content is already in the graph: only their place is new.
+        moves: those of `show` that are a known document's new name.
+        hide: places that are gone.
+        touched: unchanged files with a new modification time.
+    """
+
+    write: list[Source] = field(default_factory=list)
+    show: list[Source] = field(default_factory=list)
+    moves: set[str] = field(default_factory=set)
+    hide: list[Place] = field(default_factory=list)
+    redo: list[Source] = field(default_factory=list)
+    failed: list[FileFailure] = field(default_factory=list)
+    unchanged: int = 0
+    added: int = 0
+    changed: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing to write, show or hide."""
+        return not (self.write or self.show or self.hide or self.redo)
+
+    def lines(self) -> list[str]:
+        """One line per change, for `--dry-run`."""
+        rows = [f"{'changed' if source.replaces else 'new':<10} {source.path}" for source in self.write]
+        rows += [f"{'converted':<10} {source.path}" for source in self.redo]
+        rows += [
+            f"{'moved':<10} {source.replaces.path} -> {source.path}"
+            if source.replaces and source.path in self.moves
+            else f"{'copy':<10} {source.path}"
+            for source in self.show
+        ]
+        rows += [f"{'deleted':<10} {place.path}" for place in self.hide]
+        rows += [f"{'unreadable':<10} {failure.path}: {failure.reason}" for failure in self.failed]
+        return rows
+
+
+def folder_id(root_key: str, relative: str) -> str:
+    """Key of a folder: xxh3-64 of its root's key, a slash, and the path below the root."""
+    return hash_bytes(f"{root_key}/{relative}".encode("utf-8", "replace"))
+
+
+def root_keys(graph: DocumentGraph, roots: Iterable[Root], name: str | None = None) -> dict[Path, str]:
+    """What makes the ids of each root's folders: its name, or its absolute path where the name is taken."""
+    known = {row["path"]: row for row in graph.read(statements.KNOWN_ROOTS).dicts()}
+    taken = {row["folder_id"]: row["path"] for row in known.values()}
+    keys: dict[Path, str] = {}
+    for root in roots:
+        path = str(root.path)
+        shown = name or root.name
+        by_path = folder_id(path, "")
+        if by_path in taken:
+            keys[root.path] = path
+            continue
+        by_name = folder_id(shown, "")
+        if taken.get(by_name, path) == path:
+            keys[root.path] = shown
+            taken[by_name] = path
+        else:
+            keys[root.path] = path
+            taken[by_path] = path
+    return keys
+
+
+def make_plan(
+    graph: DocumentGraph,
+    discovery: Discovery,
+    keys: Mapping[Path, str],
+    *,
+    chunker: str,
+    converters: Mapping[str, str],
+    progress: Progress,
+) -> Plan:
+    """Compare files with places, root by root.
+
+    Args:
+        discovery: what is on disk.
+        keys: root path to root key.
+        chunker: name of the chunking in force; documents cut otherwise are made again.
+        converters: converter name to its full name with version, `pdf` -> `pdf/1`.
+        progress: told one unit per file.
+    """
+    plan = Plan()
+    by_root: dict[Path, list[SourceFile]] = defaultdict(list)
+    for file in discovery.files:
+        by_root[file.root].append(file)
+    gone: list[Place] = []
+    arrived: list[Source] = []
+    progress.stage("Comparing files", len(discovery.files))
+    for root in discovery.roots:
+        places = known_places(graph, folder_id(keys[root.path], ""))
+        files = by_root.pop(root.path, [])
+        seen: set[str] = set()
+        for file in files:
+            seen.add(file.relative_path)
+            progress.advance(1)
+            _file(
+                plan,
+                arrived,
+                file,
+                keys[root.path],
+                root.name,
+                places.get(file.relative_path),
+                chunker,
+                converters,
+            )
+        gone += _gone(plan, root, discovery.failures, places, seen)
+    _follow_moves(graph, plan, arrived, gone, chunker)
+    return plan
+
+
+def known_places(graph: DocumentGraph, root_id: str) -> dict[str, Place]:
+    """Places below a root, by path."""
+    rows = graph.read(statements.KNOWN_PLACES, {"root_id": root_id}).dicts()
+    return {
+        row["path"]: Place(
+            folder_id=row["folder_id"],
+            path=row["path"],
+            content_hash=row["content_hash"],
+            modified_at=float(row["modified_at"] or 0.0),
+            converter=row["converter"] or "",
+            chunker=row["chunker"] or "",
+        )
+        for row in rows
+    }
+
+
+def _file(
+    plan: Plan,
+    arrived: list[Source],
+    file: SourceFile,
+    key: str,
+    root_name: str,
+    place: Place | None,
+    chunker: str,
+    converters: Mapping[str, str],
+) -> None:
+    try:
+        digest = hash_bytes(file.read())
+    except UnreadableFile as error:
+        # Its document, if there is one, stays: nothing says that the file is gone or changed.
+        plan.failed.append(FileFailure(file.path, str(error)))
+        return
+    source = Source(file, key, root_name, digest, place)
+    if place is None:
+        arrived.append(source)
+    elif place.content_hash != digest:
+        plan.changed += 1
+        arrived.append(source)
+    elif place.chunker != chunker or _is_old(place.converter, converters):
+        plan.redo.append(source)
+    else:
+        plan.unchanged += 1
+
+
+def _gone(
+    plan: Plan, root: Root, failures: Sequence[Failure], places: Mapping[str, Place], seen: set[str]
+) -> list[Place]:
+    """Places whose file is surely gone: of a root that was listed, and not below anything unreadable."""
+    if not root.reachable:
+        return []
+    if root.empty and places:
+        plan.failed.append(
+            FileFailure(
+                str(root.path),
+                "The folder is empty; its documents are kept, for it may not be mounted. "
+                f"To remove them: graph-agent remove {root.path}",
+            )
+        )
+        return []
+    kept_files = {
+        failure.relative_path for failure in failures if failure.root == root.path and not failure.is_folder
+    }
+    kept_folders = tuple(
+        f"{failure.relative_path}/" for failure in failures if failure.root == root.path and failure.is_folder
+    )
+    return [
+        place
+        for path, place in places.items()
+        if path not in seen
+        and (root.single is None or path == root.single)
+        and path not in kept_files
+        and not path.startswith(kept_folders)
+    ]
+
+
+def _follow_moves(
+    graph: DocumentGraph, plan: Plan, arrived: list[Source], gone: list[Place], chunker: str
+) -> None:
+    """Sort arrivals into content to write and known content to show; pair new names with vanished ones."""
+    hashes = sorted({source.content_hash for source in arrived})
+    present = {
+        row["content_hash"]: row
+        for row in graph.read(statements.PRESENT_DOCUMENTS, {"hashes": hashes}).dicts()
+        if row["chunker"] == chunker
+    }
+    left: dict[str, list[Place]] = defaultdict(list)
+    for place in gone:
+        left[place.content_hash].append(place)
+    for source in arrived:
+        if source.content_hash not in present:
+            if source.replaces is None:
+                plan.added += 1
+            plan.write.append(source)
+            continue
+        if source.replaces is None and left[source.content_hash]:
+            old = left[source.content_hash].pop(0)
+            plan.moves.add(source.path)
+            source = Source(source.file, source.root_key, source.root_name, source.content_hash, old)
+            gone.remove(old)
+        elif source.replaces is None:
+            plan.added += 1
+        plan.show.append(source)
+    plan.hide += gone
+
+
+def _is_old(converter: str, current: Mapping[str, str]) -> bool:
+    """Whether a document was made by an older version of its converter."""
+    name = converter.partition("/")[0]
+    return name in current and current[name] != converter
+
+
+def as_rows(places: Iterable[Place]) -> list[dict[str, Any]]:
+    """Places as parameters of a statement."""
+    return [{"folder_id": place.folder_id, "path": place.path} for place in places]
