@@ -1,0 +1,22 @@
+"""What every test may use."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# `from scripted_server import ...` in tests: pytest's importlib mode puts nothing on the path by itself.
+# Last, so that no folder of tests can hide an installed package.
+sys.path.append(str(Path(__file__).parent))
+
+from scripted_server import ScriptedServer
+
+
+@pytest.fixture
+def scripted_server() -> Iterator[ScriptedServer]:
+    """A running server with an empty script; at the end nothing may have failed and no step be left."""
+    with ScriptedServer() as server:
+        yield server
