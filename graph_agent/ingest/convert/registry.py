@@ -18,6 +18,14 @@ BY_LIBREOFFICE: dict[str, str] = {
 """Kinds that LibreOffice, when installed, turns into one of ours."""
 
 
+def converter_versions() -> dict[str, str]:
+    """Converter name to its name with version, as in `Converted.converter` ("pdf" to "pdf/1")."""
+    from graph_agent.ingest.convert.text import CONVERTER
+    from graph_agent.ingest.convert.versions import VERSIONS
+
+    return {**VERSIONS, CONVERTER.partition("/")[0]: CONVERTER}
+
+
 def convert(data: bytes, name: str, limits: Limits | None = None) -> Converted:
     """Convert one document to Markdown.
 
@@ -53,10 +61,14 @@ def _dispatch(kind: str, data: bytes, name: str, limits: Limits) -> Converted:
         from graph_agent.ingest.convert.docx import convert_docx
 
         return convert_docx(data, name, limits)
-    if kind in ("pptx", "xlsx"):
-        from graph_agent.ingest.convert.office import convert_pptx, convert_xlsx
+    if kind == "pptx":
+        from graph_agent.ingest.convert.pptx import convert_pptx
 
-        return (convert_pptx if kind == "pptx" else convert_xlsx)(data, name, limits)
+        return convert_pptx(data, name, limits)
+    if kind == "xlsx":
+        from graph_agent.ingest.convert.xlsx import convert_xlsx
+
+        return convert_xlsx(data, name, limits)
     if kind == "html":
         from graph_agent.ingest.convert.html import convert_html
 
