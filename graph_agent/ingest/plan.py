@@ -136,6 +136,7 @@ def make_plan(
     discovery: Discovery,
     keys: Mapping[Path, str],
     *,
+    name: str | None,
     chunker: str,
     converters: Mapping[str, str],
     progress: Progress,
@@ -145,6 +146,7 @@ def make_plan(
     Args:
         discovery: what is on disk.
         keys: root path to root key.
+        name: shown for the roots instead of their own names.
         chunker: name of the chunking in force; documents cut otherwise are made again.
         converters: converter name to its full name with version, `pdf` -> `pdf/1`.
         progress: told one unit per file.
@@ -168,7 +170,7 @@ def make_plan(
                 arrived,
                 file,
                 keys[root.path],
-                root.name,
+                name or root.name,
                 places.get(file.relative_path),
                 chunker,
                 converters,

@@ -84,6 +84,7 @@ class Connection:
         self._plain: redis.Redis | None = None
         self._lock = threading.Lock()
         self.closed = False
+        self.after_recovery: Callable[[], None] = lambda: None
         self.info = EngineInfo("embedded" if lease else "server", 0, "", shown_url(url))
 
     def falkordb(self, socket_timeout_s: float | None) -> FalkorDB:
@@ -139,6 +140,7 @@ class Connection:
         if self.lease is not None:
             self.lease.revive()
         self.wait_until_ready(RECOVERY_TIMEOUT_S)
+        self.after_recovery()
 
     def wait_until_ready(self, silent_timeout_s: float) -> None:
         """Wait for an answer to a graph query; loading counts as life, silence does not.

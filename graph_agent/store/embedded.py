@@ -142,6 +142,8 @@ def engine_command(binaries: Binaries, folder: Path, socket_path: Path, query_me
         str(binaries.server),
         *("--port", "0", "--unixsocket", str(socket_path), "--unixsocketperm", "700"),
         *("--dir", str(folder), "--save", "", "--appendonly", "yes", "--appendfsync", "everysec"),
+        # Rewritten by us, at a moment without a vector index (see maintenance.py).
+        *("--auto-aof-rewrite-percentage", "0"),
         # A tail cut by a crash is dropped with a log line instead of refusing to start.
         *("--aof-load-truncated", "yes", "--protected-mode", "yes", "--daemonize", "no"),
         *("--maxmemory-policy", "noeviction", "--loglevel", "warning", "--shutdown-timeout", "20"),

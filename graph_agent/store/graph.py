@@ -64,7 +64,13 @@ class DocumentGraph:
             ConfigurationError: an address, password or data folder that is not usable (exit code 2).
             EngineUnavailable: no engine can be started or reached (exit code 3).
         """
-        return cls(connect(settings), settings, name or settings.graph)
+        from graph_agent.store.maintenance import repair_after_crash
+
+        connection = connect(settings)
+        graph = cls(connection, settings, name or settings.graph)
+        connection.after_recovery = lambda: repair_after_crash(connection, graph)
+        connection.after_recovery()
+        return graph
 
     def select(self, name: str) -> DocumentGraph:
         """Another graph on the same connection, which stays this one's to close."""

@@ -51,3 +51,5 @@ CREATE_VECTOR = (
     "OPTIONS {{dimension: {dimension}, similarityFunction: 'cosine', M: 16, efConstruction: 200, efRuntime: 50}}"
 )
 DROP_VECTOR = "DROP VECTOR INDEX FOR (n:SectionChunk) ON (n.embedding)"
+
+COUNT_VECTORS = "MATCH (c:SectionChunk) WHERE c.embedding IS NOT NULL RETURN count(c)"
