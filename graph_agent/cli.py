@@ -134,7 +134,12 @@ def reembed(as_json: bool) -> int:
     with _graph(settings) as graph, terminal.TerminalProgress(quiet=as_json) as progress:
         embedder = _embedder(settings)
         filled = embed_again(graph, embedder, progress)
-    facts = {"model": embedder.name, "dimension": embedder.dimension, "vectors": filled.vectors, "pending": filled.pending}
+    facts = {
+        "model": embedder.name,
+        "dimension": embedder.dimension,
+        "vectors": filled.vectors,
+        "pending": filled.pending,
+    }
     if as_json:
         terminal.print_json(facts)
     else:
@@ -181,7 +186,9 @@ def search(query: str, as_json: bool, **arguments: Any) -> int:
 @click.option("--document", "document_id", help="Look in one document only.")
 @json_option
 @global_options
-def ask(question: str, thread: str | None, folder_id: str | None, document_id: str | None, as_json: bool) -> int:
+def ask(
+    question: str, thread: str | None, folder_id: str | None, document_id: str | None, as_json: bool
+) -> int:
     """Ask a question; the answer cites the passages it stands on."""
     from graph_agent.agent import GraphAgent
 
@@ -215,7 +222,9 @@ def query(cypher: str, as_json: bool) -> int:
     if as_json:
         terminal.print_json(artifact)
     else:
-        terminal.print_rows(artifact["columns"], ([row[name] for name in artifact["columns"]] for row in artifact["rows"]))
+        terminal.print_rows(
+            artifact["columns"], ([row[name] for name in artifact["columns"]] for row in artifact["rows"])
+        )
         for remark in (artifact.get("hint"), *(artifact.get("rewritten") or ())):
             if remark:
                 terminal.note(str(remark))
@@ -236,7 +245,11 @@ def list_tools(as_json: bool) -> int:
         terminal.print_json(schemas)
     else:
         rows = [
-            (entry["name"], ", ".join(entry["parameters"].get("properties", {})), entry["description"].split("\n")[0])
+            (
+                entry["name"],
+                ", ".join(entry["parameters"].get("properties", {})),
+                entry["description"].split("\n")[0],
+            )
             for entry in schemas
         ]
         terminal.print_rows(("tool", "arguments", "what it answers"), rows)
@@ -253,9 +266,13 @@ def run_tool(name: str, arguments: str, artifact: bool) -> int:
     try:
         given = json.loads(arguments)
     except json.JSONDecodeError as error:
-        raise BadArgument(f"The arguments are not JSON ({error}).", """Write them like '{"query": "refunds"}'.""") from None
+        raise BadArgument(
+            f"The arguments are not JSON ({error}).", """Write them like '{"query": "refunds"}'."""
+        ) from None
     if not isinstance(given, dict):
-        raise BadArgument("The arguments are not a JSON object.", """Write them like '{"query": "refunds"}'.""")
+        raise BadArgument(
+            "The arguments are not a JSON object.", """Write them like '{"query": "refunds"}'."""
+        )
     return _run_tool(name, given, artifact)
 
 
@@ -371,4 +388,6 @@ def _show_report(report: Any, as_json: bool) -> None:
     for reason, count in report.skipped.items():
         terminal.note(f"left out: {count} x {reason}")
     if report.vectors_pending:
-        terminal.note(f"{report.vectors_pending:,} passages have no vector yet; the next ingest goes on with them.")
+        terminal.note(
+            f"{report.vectors_pending:,} passages have no vector yet; the next ingest goes on with them."
+        )

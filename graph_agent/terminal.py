@@ -37,7 +37,9 @@ class TerminalProgress:
         self._progress.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._progress.stop()
 
     def stage(self, name: str, total: int) -> None:
@@ -78,7 +80,11 @@ def note(text: str) -> None:
 
 def safe(text: str) -> str:
     """Text without control characters: what documents hold must not steer a terminal."""
-    return "".join(character if character >= " " or character in "\n\t" else "\ufffd" for character in text if character != "\x7f")
+    return "".join(
+        character if character >= " " or character in "\n\t" else "\ufffd"
+        for character in text
+        if character != "\x7f"
+    )
 
 
 def set_up_logging(*, verbose: bool, json_lines: bool) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import xxhash
 
 from graph_agent.errors import UnreadableFile
+from graph_agent.ingest.convert.registry import converter_versions
 from graph_agent.ingest.discover import Discovery, Failure, Root, SourceFile
 from graph_agent.ingest.report import FileFailure, Progress
 from graph_agent.store import DocumentGraph
@@ -138,7 +139,6 @@ def make_plan(
     *,
     name: str | None,
     chunker: str,
-    converters: Mapping[str, str],
     progress: Progress,
 ) -> Plan:
     """Compare files with places, root by root.
@@ -148,10 +148,10 @@ def make_plan(
         keys: root path to root key.
         name: shown for the roots instead of their own names.
         chunker: name of the chunking in force; documents cut otherwise are made again.
-        converters: converter name to its full name with version, `pdf` -> `pdf/1`.
         progress: told one unit per file.
     """
     plan = Plan()
+    converters = converter_versions()
     by_root: dict[Path, list[SourceFile]] = defaultdict(list)
     for file in discovery.files:
         by_root[file.root].append(file)

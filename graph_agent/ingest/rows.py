@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 from graph_agent.embeddings import Embedder
-from graph_agent.ingest.chunks import chunk_section
-from graph_agent.ingest.dates import document_date
-from graph_agent.ingest.document import Converted, Section
+from graph_agent.ingest.chunks import chunk_section, fit_breadcrumb
+from graph_agent.ingest.document import Chunk, Converted, Section
 from graph_agent.ingest.frontmatter import safe_metadata
 from graph_agent.ingest.plan import Source, hash_bytes
 from graph_agent.ingest.sections import document_title, parse_converted, section_tree
-from graph_agent.ingest.summary import description_of
-from graph_agent.ingest.links import extract_links
 from graph_agent.text import detect_language
 
-CHUNKER = "1"  # raise when the same text is cut differently
 LANGUAGE_SAMPLE = 4_000
-
-Offsets = Sequence[tuple[int, int]]
+CHUNKER = "chunks/1"
+"""Raise the version when the chunks of any text change: documents cut by an older one are made again."""
 
 
 @dataclass(frozen=True)
@@ -73,51 +69,57 @@ def prepare(source: Source, converted: Converted, embedder: Embedder, *, size: i
     sections = section_tree(converted, source.path, parsed)
     markdown_hash = hash_bytes(converted.markdown.encode("utf-8"))
     ids = [f"{markdown_hash}::{section.sequence}" for section in sections]
-    links = extract_links(converted, sections, parsed)
-    tokenize = _remembering(embedder.token_offsets)
     limit = min(size, embedder.max_tokens - 2)
+    offsets = embedder.token_offsets_of([section.text for section in sections])
     rows = []
-    for section, section_id in zip(sections, ids, strict=True):
-        chunks = chunk_section(section, tokenize, limit, overlap, converted.pages)
-        rows.append(
-            {
-                "section_id": section_id,
-                "markdown_hash": markdown_hash,
-                "sequence": section.sequence,
-                "title": section.title,
-                "level": section.level,
-                "kind": section.kind,
-                "text": section.text,
-                "token_count": len(tokenize(section.text)),
-                "start_line": section.start_line,
-                "page_start": section.page_start,
-                "page_end": section.page_end,
-                "description": description_of(section.text),
-                "breadcrumb": list(section.breadcrumb),
-                "parent_section_id": None if section.parent is None else ids[section.parent],
-                "links": [link.encode() for link in links if link.section == section.sequence] or None,
-                "chunks": [
-                    {
-                        "chunk_id": f"{section_id}::{chunk.index}",
-                        "index": chunk.index,
-                        "text": chunk.text,
-                        "token_count": chunk.token_count,
-                        "start_line": chunk.start_line,
-                        "page": chunk.page,
-                    }
-                    for chunk in chunks
-                ],
-            }
+    for section, section_id, spans in zip(sections, ids, offsets, strict=True):
+        chunks = chunk_section(
+            section, embedder.token_offsets, limit, overlap, converted.pages, offsets=spans
         )
+        row = _section(section, section_id, chunks)
+        row["markdown_hash"] = markdown_hash
+        row["parent_section_id"] = None if section.parent is None else ids[section.parent]
+        row["token_count"] = len(spans)
+        row["breadcrumb"] = list(fit_breadcrumb(section.breadcrumb, embedder.token_offsets, limit))
+        rows.append(row)
     return Prepared(
         source=source,
         markdown_hash=markdown_hash,
-        properties=_document(source, converted, sections, rows, embedder, size, overlap),
+        properties=_document(source, converted, sections, rows, chunker_name(embedder, size, overlap)),
         sections=rows,
-        pairs=[(ids[section.parent], ids[section.sequence]) for section in sections if section.parent is not None],
+        pairs=[
+            (ids[section.parent], ids[section.sequence]) for section in sections if section.parent is not None
+        ],
         top_sections=[ids[section.sequence] for section in sections if section.parent is None],
         warnings=converted.warnings,
     )
+
+
+def _section(section: Section, section_id: str, chunks: Sequence[Chunk]) -> dict[str, Any]:
+    return {
+        "section_id": section_id,
+        "sequence": section.sequence,
+        "title": section.title,
+        "level": section.level,
+        "kind": section.kind,
+        "text": section.text,
+        "start_line": section.start_line,
+        "page_start": section.page_start,
+        "page_end": section.page_end,
+        "description": None,
+        "links": None,
+        "chunks": [
+            {
+                "chunk_id": f"{section_id}::{chunk.index}",
+                "index": chunk.index,
+                "text": chunk.text,
+                "token_count": chunk.token_count,
+                "start_line": chunk.start_line,
+                "page": chunk.page,
+            }
+            for chunk in chunks
+        ],
+    }
 
 
 def _document(
@@ -125,13 +127,10 @@ def _document(
     converted: Converted,
     sections: Sequence[Section],
     rows: Sequence[dict[str, Any]],
-    embedder: Embedder,
-    size: int,
-    overlap: int,
+    chunker: str,
 ) -> dict[str, Any]:
     body = converted.markdown[converted.body_start :]
     headings = [(section.level, section.title) for section in sections if section.kind == "heading"]
-    date, date_source = document_date(converted.metadata, body, source.file.name, source.file.mtime)
     ours = {
         "markdown_hash": hash_bytes(converted.markdown.encode("utf-8")),
         "filename": source.file.name,
@@ -143,28 +142,14 @@ def _document(
         "token_count": sum(row["token_count"] for row in rows),
         "section_count": len(rows),
         "page_count": converted.page_count,
-        "description": description_of(body),
-        "date": date,
-        "date_source": date_source,
         "ingested_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "converter": converted.converter,
-        "chunker": chunker_name(embedder, size, overlap),
+        "chunker": chunker,
     }
-    return {**safe_metadata(converted.metadata), **{key: value for key, value in ours.items() if value is not None}}
-
-
-def _remembering(tokenize: Callable[[str], Offsets]) -> Callable[[str], Offsets]:
-    """The tokenizer with its last few answers kept: a section is measured once and cut once."""
-    known: dict[str, Offsets] = {}
-
-    def run(text: str) -> Offsets:
-        if (offsets := known.get(text)) is None:
-            if len(known) > 8:
-                known.clear()
-            offsets = known[text] = tokenize(text)
-        return offsets
-
-    return run
+    return {
+        **safe_metadata(converted.metadata),
+        **{key: value for key, value in ours.items() if value is not None},
+    }
 
 
 def stem_of(filename: str) -> str:

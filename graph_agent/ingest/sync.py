@@ -21,11 +21,8 @@ from redis.lock import Lock
 from graph_agent.embeddings import Embedder
 from graph_agent.errors import ConfigurationError, EngineUnavailable, UnreadableFile
 from graph_agent.ingest.convert.limits import Limits
-from graph_agent.ingest.convert.registry import converter_versions
 from graph_agent.ingest.convert.worker import ConversionWorker
 from graph_agent.ingest.discover import Discovery, discover
-from graph_agent.ingest.labelling import relabel
-from graph_agent.ingest.linking import relink
 from graph_agent.ingest.plan import Plan, Source, make_plan, root_keys
 from graph_agent.ingest.report import FileFailure, Progress, Silent, SyncReport
 from graph_agent.ingest.rows import Prepared, chunker_name, prepare
@@ -90,9 +87,6 @@ def sync(
             carry_out(graph, embedder, plan, report, progress)
         finally:
             discovery.close()
-        if not plan.is_empty:
-            relink(graph)
-        report.relabelled = relabel(graph, discovery.roots, report)
         report.documents = len(graph.read(statements.LINK_TARGETS).rows)
         report.seconds_to_search = time.perf_counter() - began
     filled = _embed(graph, embedder, progress, stop) if options.vectors else Filled()
@@ -108,7 +102,11 @@ def sync(
 
 
 def preview(
-    graph: DocumentGraph, embedder: Embedder, paths: Sequence[Path | str], options: SyncOptions, progress: Progress
+    graph: DocumentGraph,
+    embedder: Embedder,
+    paths: Sequence[Path | str],
+    options: SyncOptions,
+    progress: Progress,
 ) -> Plan:
     """What a sync would do; writes nothing."""
     discovery = _discover(graph, paths)
@@ -118,7 +116,9 @@ def preview(
         discovery.close()
 
 
-def carry_out(graph: DocumentGraph, embedder: Embedder, plan: Plan, report: SyncReport, progress: Progress) -> None:
+def carry_out(
+    graph: DocumentGraph, embedder: Embedder, plan: Plan, report: SyncReport, progress: Progress
+) -> None:
     """Convert and write what a plan names; files that fail are reported and the rest goes on."""
     writer = Writer(graph)
     if plan.redo:
@@ -135,7 +135,9 @@ def carry_out(graph: DocumentGraph, embedder: Embedder, plan: Plan, report: Sync
         ThreadPoolExecutor(1, thread_name_prefix="graph-writer") as executor,
     ):
         waiting: list[Future[None]] = []
-        for batch in _prepared(todo, worker, embedder, report, lost, progress, settings.chunk_tokens, settings.chunk_overlap):
+        for batch in _prepared(
+            todo, worker, embedder, report, lost, progress, settings.chunk_tokens, settings.chunk_overlap
+        ):
             report.sections += sum(len(document.sections) for document in batch)
             report.chunks += sum(document.chunk_count for document in batch)
             waiting.append(executor.submit(writer.write, batch))
@@ -165,7 +167,6 @@ def remove(graph: DocumentGraph, paths: Sequence[Path | str], progress: Progress
         Writer(graph).hide(places)
         collect_garbage(graph)
         settle_places(graph)
-        relink(graph)
         report.deleted = len(places)
         report.documents = len(graph.read(statements.LINK_TARGETS).rows)
     report.seconds = round(time.perf_counter() - began, 3)
@@ -178,7 +179,9 @@ def reembed(graph: DocumentGraph, embedder: Embedder, progress: Progress | None 
 
     meta = read_meta(graph)
     if meta is None:
-        raise ConfigurationError("There are no documents to embed.", "Ingest some first: graph-agent ingest FOLDER")
+        raise ConfigurationError(
+            "There are no documents to embed.", "Ingest some first: graph-agent ingest FOLDER"
+        )
     with sync_lock(graph):
         if (meta.embedding_model, meta.dimension) != (embedder.name, embedder.dimension):
             drop_vector_index(graph)
@@ -231,7 +234,9 @@ def _is_gone(holder: str) -> bool:
 
 def _discover(graph: DocumentGraph, paths: Sequence[Path | str]) -> Discovery:
     settings = graph.settings
-    found = discover(paths, include=settings.include, exclude=settings.exclude, max_file_mb=settings.max_file_mb)
+    found = discover(
+        paths, include=settings.include, exclude=settings.exclude, max_file_mb=settings.max_file_mb
+    )
     known = {row["path"] for row in graph.read(statements.KNOWN_ROOTS).dicts()}
     missing = [root for root in found.roots if not root.reachable]
     if missing and len(missing) == len(found.roots) and not any(str(root.path) in known for root in missing):
@@ -260,7 +265,6 @@ def _plan(
         root_keys(graph, discovery.roots, options.name),
         name=options.name,
         chunker=chunker_name(embedder, settings.chunk_tokens, settings.chunk_overlap),
-        converters=converter_versions(),
         progress=progress,
     )
 
@@ -312,7 +316,9 @@ def _prepared(
         yield batch
 
 
-def _embed(graph: DocumentGraph, embedder: Embedder, progress: Progress, stop: threading.Event | None) -> Filled:
+def _embed(
+    graph: DocumentGraph, embedder: Embedder, progress: Progress, stop: threading.Event | None
+) -> Filled:
     with sync_lock(graph, name=VECTOR_LOCK, wait_s=3_600.0):
         return fill_vectors(graph, embedder, progress, stop=stop)
 

@@ -43,9 +43,13 @@ class Writer:
             pairs += document.pairs
         self._ensure_folders([document.source for document in documents])
         for start in range(0, len(sections), SECTION_BATCH):
-            self._graph.write(statements.CREATE_SECTIONS, {"sections": sections[start : start + SECTION_BATCH]})
+            self._graph.write(
+                statements.CREATE_SECTIONS, {"sections": sections[start : start + SECTION_BATCH]}
+            )
         for start in range(0, len(pairs), 5 * SECTION_BATCH):
-            self._graph.write(statements.LINK_SUBSECTIONS, {"pairs": pairs[start : start + 5 * SECTION_BATCH]})
+            self._graph.write(
+                statements.LINK_SUBSECTIONS, {"pairs": pairs[start : start + 5 * SECTION_BATCH]}
+            )
         self._graph.write(
             statements.SHOW_DOCUMENTS,
             {

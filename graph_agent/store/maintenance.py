@@ -70,7 +70,9 @@ def repair_after_crash(connection: Connection, graph: DocumentGraph) -> None:
     """Build vector indexes again after an engine that was not stopped cleanly; a replayed one may miss nodes."""
     if connection.lease is None or not connection.lease.take_unclean_mark():
         return
-    names = [name.decode() if isinstance(name, bytes) else str(name) for name in connection.command("GRAPH.LIST")]
+    names = [
+        name.decode() if isinstance(name, bytes) else str(name) for name in connection.command("GRAPH.LIST")
+    ]
     for name in names:
         other = graph.select(name)
         try:

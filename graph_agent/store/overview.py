@@ -2,12 +2,13 @@
 
 Who changes the graph through us raises `graph_version`, and the next look builds the skeleton anew. What
 others change is noticed by the engine's counts, looked at every `COUNTS_S` seconds at most, and everything
-else about it is looked at again after `FOREIGN_S` seconds.
+else about a graph without `graph_version` is looked at again after `FOREIGN_S` seconds.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from graph_agent.store.skeleton import PropertyFact, Skeleton
 KEY = "skeleton"
 COUNTS_S = 5.0
 FOREIGN_S = 30.0
+# Looking at a huge graph takes seconds: at most one part in twenty of the time is spent on it.
+COST_FACTOR = 20.0
 WAIT_S = 3.0
 KEPT_S = 7 * 86_400.0
 
@@ -41,8 +44,8 @@ class Overview:
         self._clock = clock
         self._lock = threading.Lock()
         self._known: Skeleton | None = None
-        self._looked_at = 0.0  # when the whole graph was looked at, by our clock
-        self._counted_at = 0.0
+        self._looked_at = self._counted_at = -math.inf  # by our clock: at everything, at the counts
+        self._cost_s = 0.0
         self._building: Future[Skeleton] | None = None
         self._keys_usable: bool | None = None
 
@@ -71,11 +74,12 @@ class Overview:
             return known
         counts = survey.count(self._graph)
         if known is None or known.version != version or not known.same_names(counts):
-            return self._built(wait_s, known, counts)
+            return self._built(wait_s, version, known, counts)
         known = known.with_counts(counts)
         with self._lock:
             self._known, self._counted_at = known, now
-            if now - self._looked_at >= FOREIGN_S and self._building is None:
+            rest_s = max(FOREIGN_S, COST_FACTOR * self._cost_s)
+            if version == 0 and now - self._looked_at >= rest_s and self._building is None:
                 self._start()
         return known
 
@@ -94,14 +98,20 @@ class Overview:
             found += look.properties_of_type(owner, source)
         return tuple(found)
 
-    def _built(self, wait_s: float, known: Skeleton | None, counts: Skeleton) -> Skeleton:
-        with self._lock:
-            future = self._building or self._start()
-        try:
-            built = future.result(timeout=wait_s)
-        except TimeoutError:
-            return counts if known is None else replace(known.with_counts(counts), pending=True)
-        return built
+    def _built(self, wait_s: float, version: int, known: Skeleton | None, counts: Skeleton) -> Skeleton:
+        """A new skeleton of at least this version, or what is known of it when `wait_s` is over."""
+        deadline = time.monotonic() + wait_s
+        while True:
+            with self._lock:
+                future = self._building or self._start()
+            try:
+                built = future.result(timeout=max(0.0, deadline - time.monotonic()))
+            except TimeoutError:
+                return counts if known is None else replace(known.with_counts(counts), pending=True)
+            # One that was begun before the last change does not show it: build once more.
+            if built.version >= version and built.same_names(counts):
+                return built
+            counts = survey.count(self._graph)
 
     def _start(self) -> Future[Skeleton]:
         """Build in a thread of its own; the caller holds the lock."""
@@ -113,6 +123,7 @@ class Overview:
 
     def _build(self, future: Future[Skeleton]) -> None:
         try:
+            began = self._clock()
             # Read before looking: what changes meanwhile makes the result old, not wrongly new.
             version = self._graph.version()
             skeleton = survey.build(self._graph, version)
@@ -125,6 +136,7 @@ class Overview:
         with self._lock:
             self._known = skeleton
             self._looked_at = self._counted_at = self._clock()
+            self._cost_s = self._looked_at - began
             self._building = None
         future.set_result(skeleton)
         self._to_server(skeleton)

@@ -138,7 +138,9 @@ class Survey:
         types: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for first in windows:
             nodes = WHOLE_LABEL if number <= WHOLE_LABEL else SAMPLE_NODES // len(windows)
-            for row in self._rows(statements.NODE_TYPES.format(**names), {"first": first, "nodes": nodes}) or []:
+            for row in (
+                self._rows(statements.NODE_TYPES.format(**names), {"first": first, "nodes": nodes}) or []
+            ):
                 types[row["name"]][row["type"]] += int(row["count"])
         queries = (statements.NODE_STRINGS, statements.NODE_OTHERS, statements.NODE_LISTS)
         examples = self._examples([query.format(**names) for query in queries])
@@ -181,7 +183,12 @@ class Survey:
 
     def _examples(self, queries: Iterable[str]) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = defaultdict(list)
-        parameters = {"nodes": EXAMPLE_NODES, "chars": EXAMPLE_CHARS + 1, "distinct": FEW_VALUES + 1, "first": 0}
+        parameters = {
+            "nodes": EXAMPLE_NODES,
+            "chars": EXAMPLE_CHARS + 1,
+            "distinct": FEW_VALUES + 1,
+            "first": 0,
+        }
         for query in queries:
             for row in self._rows(query, parameters) or []:
                 found[row["name"]] += [plain(value) for value in row["examples"]]

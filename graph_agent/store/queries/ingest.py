@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-KNOWN_ROOTS = "MATCH (f:Folder {kind: 'root'}) RETURN f.folder_id AS folder_id, f.name AS name, f.path AS path"
+KNOWN_ROOTS = (
+    "MATCH (f:Folder {kind: 'root'}) RETURN f.folder_id AS folder_id, f.name AS name, f.path AS path"
+)
 
 # Everything below one root, one row per place of a document.
 KNOWN_PLACES = """
@@ -89,7 +91,9 @@ MATCH (:Folder {folder_id: place.folder_id})-[e:CONTAINS {path: place.path}]->(:
 SET e.modified_at = place.modified_at
 """
 
-ORPHAN_DOCUMENTS = "MATCH (d:Document) WHERE NOT (d)<-[:CONTAINS]-(:Folder) RETURN d.content_hash AS content_hash"
+ORPHAN_DOCUMENTS = (
+    "MATCH (d:Document) WHERE NOT (d)<-[:CONTAINS]-(:Folder) RETURN d.content_hash AS content_hash"
+)
 DELETE_DOCUMENTS = "UNWIND $hashes AS hash MATCH (d:Document {content_hash: hash}) DETACH DELETE d"
 WRITTEN_MARKDOWN = "MATCH (s:MarkdownSection) RETURN DISTINCT s.markdown_hash AS markdown_hash"
 VISIBLE_MARKDOWN = """
@@ -202,7 +206,9 @@ UNWIND range(0, size($ids) - 1) AS i
 MATCH (c:SectionChunk {chunk_id: $ids[i]})
 SET c.embedding = vecf32($vectors[i])
 """
-CLEAR_VECTORS = "MATCH (c:SectionChunk) WHERE c.embedding IS NOT NULL WITH c LIMIT 2000 SET c.embedding = NULL"
+CLEAR_VECTORS = (
+    "MATCH (c:SectionChunk) WHERE c.embedding IS NOT NULL WITH c LIMIT 2000 SET c.embedding = NULL"
+)
 SET_EMBEDDING_MODEL = """
 MATCH (m:GraphMeta)
 SET m.embedding_model = $embedding_model, m.dimension = $dimension, m.graph_version = m.graph_version + 1

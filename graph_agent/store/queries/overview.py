@@ -10,7 +10,9 @@ STATISTICS = "CALL db.meta.stats()"
 INDEXES = "CALL db.indexes() YIELD label, types, entitytype, options"
 PROPERTY_KEYS = "CALL db.propertyKeys()"
 
-ALL_TRIPLES = "MATCH (a)-[r]->(b) RETURN labels(a) AS source, type(r) AS type, labels(b) AS target, count(*) AS count"
+ALL_TRIPLES = (
+    "MATCH (a)-[r]->(b) RETURN labels(a) AS source, type(r) AS type, labels(b) AS target, count(*) AS count"
+)
 
 # Finds the ends of a label's range of node ids without reading the label: see survey._windows.
 NODE_FROM = "MATCH (n:{label}) WHERE id(n) >= $first RETURN id(n) AS id LIMIT 1"
