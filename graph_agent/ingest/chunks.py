@@ -264,7 +264,7 @@ class _Cutter:
             return self._cut_at_region(region, start, floor, limit, budget)
         if limit <= floor:
             return self._hard(floor, floor + 1)
-        return self._soft(start, floor, low, high)
+        return self._soft(start, floor, low, high, limit)
 
     def _cut_at_region(self, region: Region, start: int, floor: int, limit: int, budget: int) -> int:
         """A cut near a table or code block: before it, after it, and between its rows or lines if it must be."""
@@ -283,14 +283,16 @@ class _Cutter:
             return region.inner[index]
         if before:
             return region.start
-        return self._soft(start, floor, floor + 1, max(limit, floor + 1))
+        high = max(limit, floor + 1)
+        return self._soft(start, floor, floor + 1, high, high)
 
-    def _soft(self, start: int, floor: int, low: int, high: int) -> int:
-        """The best place in (floor, high], at or after `low` if there is a good one."""
+    def _soft(self, start: int, floor: int, low: int, high: int, limit: int) -> int:
+        """The best place in (floor, limit]: between `low` and `high` if there is a good one."""
         layout = self._layout
-        for worst in (Rank.PARAGRAPH, Rank.ITEM, Rank.SUBITEM):
-            if (found := layout.best(low, high, worst)) is not None:
-                return found
+        for begin, end in ((low, high), (high, limit)):
+            for worst in (Rank.PARAGRAPH, Rank.ITEM, Rank.SUBITEM):
+                if (found := layout.best(begin, end, worst)) is not None:
+                    return found
         sentence = self._last_sentence(max(start, low - self._max_chars), low, high)
         line = layout.best(low, high, Rank.LINE)
         if (found := sentence if sentence is not None else line) is not None:
