@@ -172,8 +172,8 @@ def _head(data: bytes) -> str:
         if data.startswith(mark):
             return data[: 4 * _SNIFF].decode(codec, errors="replace")
     head = data[: 4 * _SNIFF]
-    codec = _wide(head) if 0 in head else None
-    return head.decode(codec or "utf-8", errors="replace")
+    wide = _wide(head) if 0 in head else None
+    return head.decode(wide or "utf-8", errors="replace")
 
 
 def _text_kind(head: str, promised: str | None) -> str:

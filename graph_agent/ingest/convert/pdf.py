@@ -19,10 +19,11 @@ from graph_agent.ingest.convert.pdf_structure import (
     without_running_heads,
 )
 from graph_agent.ingest.convert.pdf_tables import aligned_tables, page_rules, ruled_tables
+from graph_agent.ingest.convert.versions import VERSIONS
 from graph_agent.ingest.convert.writing import Writer, clean, fence, heading, missing, one_line, plain
 from graph_agent.ingest.document import Converted, MetaValue
 
-CONVERTER = "pdf/1"
+CONVERTER = VERSIONS["pdf"]
 
 _MAX_FORM_DEPTH = 6
 _MAX_OBJECTS = 20_000
@@ -189,7 +190,8 @@ def _turned(words: list[Word], page: int, height: float) -> list[Line]:
         if some:
             text = " ".join(word.text for word in some)
             first = some[0]
-            out.append(Line(text, first.x0, first.x1, height * 0.5, first.size, False, page))
+            # A size of nothing: never a heading, never joined to its neighbours.
+            out.append(Line(text, first.x0, first.x1, height * 0.5, 0.1, False, page))
     return out
 
 

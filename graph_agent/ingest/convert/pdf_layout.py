@@ -71,6 +71,7 @@ class Line:
         table: whether `text` is a Markdown table.
         mono: whether all of it is of fixed pitch.
         column: left and right edge of the column it stands in.
+        pieces: parts with wide gaps between them.
     """
 
     text: str
@@ -83,6 +84,7 @@ class Line:
     table: bool = False
     mono: bool = False
     column: tuple[float, float] = field(default=(0.0, 0.0))
+    pieces: int = 1
 
 
 def words_text(words: Sequence[Word]) -> str:
@@ -271,5 +273,15 @@ def line_of(row: Row, page: int, column: tuple[float, float]) -> Line:
         key = round(word.size * 2) / 2
         sizes[key] = sizes.get(key, 0) + len(word.text)
     size = max(sorted(sizes), key=lambda key: sizes[key])
-    mono = all(word.mono for word in words)
-    return Line(words_text(words), row.x0, row.x1, row.base, size, bold, page, mono=mono, column=column)
+    return Line(
+        words_text(words),
+        row.x0,
+        row.x1,
+        row.base,
+        size,
+        bold,
+        page,
+        mono=all(word.mono for word in words),
+        column=column,
+        pieces=len(row.segments),
+    )

@@ -13,10 +13,12 @@ _EDGE = 0.13
 """Running heads and feet stand in this part of the page's height, at either end."""
 
 _NUMBERED = re.compile(
-    r"^(?:(?:chapter|section|part|appendix|kapitel|abschnitt)\s+)?(\d{1,2}(?:\.\d{1,3}){0,5})\.?\s+\S", re.IGNORECASE
+    r"^(?:(?:chapter|section|part|appendix|kapitel|abschnitt)\s+)?(\d{1,2}(?:\.\d{1,3}){0,5})\.?\s+\S",
+    re.IGNORECASE,
 )
 _PAGE_NUMBER = re.compile(
-    r"^\W*(?:page|seite|p\.|pg\.?)?\s*(\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/|von|de)\s*\d{1,4})?\W*$", re.IGNORECASE
+    r"^\W*(?:page|seite|p\.|pg\.?)?\s*(\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/|von|de)\s*\d{1,4})?\W*$",
+    re.IGNORECASE,
 )
 _SAME_LINE = re.compile(r"\W+")
 
@@ -64,12 +66,12 @@ def without_running_heads(pages: Sequence[list[Line]], heights: Sequence[float])
     count = len(pages)
     if count < 2:
         return list(pages)
-    places: defaultdict[tuple[str, bool], set[int]] = defaultdict(set)
+    places: defaultdict[tuple[str, bool], list[float]] = defaultdict(list)
     for index, lines in enumerate(pages):
         for line, upper in _edge_lines(lines, heights[index]):
-            places[(_signature(line.text), upper)].add(index)
+            places[(_signature(line.text), upper)].append(line.base)
     needed = max(3, -(-count // 3))
-    repeated = {key for key, found in places.items() if len(found) >= needed}
+    repeated = {key for key, bases in places.items() if _at_one_height(bases) >= needed}
     numbers = _page_numbers(pages, heights)
     out = []
     for index, lines in enumerate(pages):
@@ -81,6 +83,12 @@ def without_running_heads(pages: Sequence[list[Line]], heights: Sequence[float])
         kept = [line for line in lines if id(line) not in running]
         out.append(kept or list(lines))
     return out
+
+
+def _at_one_height(bases: list[float]) -> int:
+    """How many baselines lie within 3 points of their median: a head keeps its place, repeated prose does not."""
+    middle = sorted(bases)[len(bases) // 2]
+    return sum(1 for base in bases if abs(base - middle) <= 3)
 
 
 def _edge_lines(lines: list[Line], height: float) -> list[tuple[Line, bool]]:
@@ -265,7 +273,13 @@ def _rank(line: Line, index: int, lines: Sequence[Line], body: float) -> float:
         return 0.0
     if line.size >= 1.12 * body:
         return line.size
-    if not line.bold or line.size < 0.95 * body or len(text) > 90 or text.endswith((".", ":")):
+    if (
+        not line.bold
+        or line.pieces > 1
+        or line.size < 0.95 * body
+        or len(text) > 90
+        or text.endswith((".", ":"))
+    ):
         return 0.0
     before = lines[index - 1] if index else None
     apart = (

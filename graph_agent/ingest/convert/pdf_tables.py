@@ -96,14 +96,15 @@ def ruled_tables(
     tables: list[Line] = []
     rest = words
     for xs, ys in _grids(flat, steep):
-        inside, outside = [], []
+        inside: list[Word] = []
+        outside: list[Word] = []
         for word in rest:
             x, y = (word.x0 + word.x1) / 2, word.base - 0.3 * word.size
             (inside if xs[0] - 1 <= x <= xs[-1] + 1 and ys[0] - 1 <= y <= ys[-1] + 1 else outside).append(
                 word
             )
         cells = _cells(inside, xs, ys)
-        if not _is_table(cells):
+        if not _is_table(cells) or _runs_across(inside, xs):
             continue
         text = table(cells)
         size = sorted(word.size for word in inside)[len(inside) // 2]
@@ -183,6 +184,17 @@ def _slot(value: float, edges: list[float]) -> int:
     return 0
 
 
+def _runs_across(words: list[Word], xs: list[float]) -> bool:
+    """Whether prose runs over the inner edges, so that the lines are decoration or a drawing."""
+    rows = rows_of(words)
+    crossed = sum(
+        1
+        for row in rows
+        if any(s.x0 + 2 < x < s.x1 - 2 for s in row.segments for x in xs[1:-1] if len(s.words) > 3)
+    )
+    return crossed > 0.5 * len(rows)
+
+
 def _is_table(cells: list[list[str]]) -> bool:
     """Two columns and two rows at least, and cells rather than a framed paragraph."""
     if len(cells) < 2 or len(cells[0]) < 2:
@@ -207,11 +219,14 @@ def aligned_tables(group: list[Row], page: int) -> list[Line]:
         if edges and _is_aligned(cells):
             first = group[index]
             text = table(cells)
-            lines.append(Line(text, column[0], column[1], first.base, first.size, False, page, True, column))
+            lines.append(
+                Line(
+                    text, column[0], column[1], first.base, first.size, False, page, table=True, column=column
+                )
+            )
             index = stop
             continue
-        for row in group[index : max(stop, index + 1)]:
-            lines.append(line_of(row, page, column))
+        lines.extend(line_of(row, page, column) for row in group[index : max(stop, index + 1)])
         index = max(stop, index + 1)
     return lines
 

@@ -13,7 +13,9 @@ _UNSAFE = re.compile("[\x00\ud800-\udfff]")
 _CONTROLS = re.compile("[\x01-\x08\x0b\x0e-\x1f\x7f]")
 _BREAKS = re.compile(r"[ \t]*(?:\r\n|[\n\r\v\f\u0085\u2028\u2029])[ \t]*")
 _SPACES = re.compile(r"[ \t\u00a0\u2007\u202f]+")
-_MARKS_BLOCK = re.compile(r"^([ ]{0,3})(#{1,6}(?=[ \t]|$)|>|```|~~~|[-+*](?=[ \t])|(?:={2,}|-{2,})[ \t]*$)")
+_MARKS_BLOCK = re.compile(
+    r"^([ ]{0,3})(#{1,6}(?=[ \t]|$)|>|<(?=[A-Za-z/!?])|```|~~~|[-+*](?=[ \t])|(?:={2,}|-{2,})[ \t]*$)"
+)
 _NUMBERS_ITEM = re.compile(r"^([ ]{0,3}\d{1,9})([.)])(?=[ \t])")
 
 
