@@ -16,7 +16,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graph_agent.errors import BadArgument, ConfigurationError, EngineUnavailable, QueryError, QueryTimeout, SyncInProgress
+from graph_agent.errors import (
+    BadArgument,
+    ConfigurationError,
+    EngineUnavailable,
+    QueryError,
+    QueryTimeout,
+    SyncInProgress,
+)
 from graph_agent.settings import Settings, load_settings
 from graph_agent.store import DocumentGraph
 
@@ -89,7 +96,9 @@ def test_what_is_written_is_there_after_a_clean_stop(settings: Settings) -> None
         assert not (settings.data / "engine" / "unclean").exists()
 
 
-def test_two_processes_share_one_engine_and_the_last_one_stops_it(settings: Settings, graph: DocumentGraph) -> None:
+def test_two_processes_share_one_engine_and_the_last_one_stops_it(
+    settings: Settings, graph: DocumentGraph
+) -> None:
     pid = engine_pid(graph)
     other = in_process(settings, "sys.stdin.readline(); graph.close(); print('closed', flush=True)")
     assert other.stdout is not None
@@ -181,7 +190,9 @@ def test_parameters_come_back_as_they_were(graph: DocumentGraph, value: object) 
     assert graph.read("RETURN $value", {"value": value}).scalar() == value
 
 
-@pytest.mark.parametrize("value", ["nul \x00", "half \ud800", float("nan"), float("inf"), 2**64, b"bytes", {1, 2}, {"`": 1}])
+@pytest.mark.parametrize(
+    "value", ["nul \x00", "half \ud800", float("nan"), float("inf"), 2**64, b"bytes", {1, 2}, {"`": 1}]
+)
 def test_parameters_that_would_be_garbled_are_refused(graph: DocumentGraph, value: object) -> None:
     with pytest.raises(BadArgument, match=r"\$value"):
         graph.read("RETURN $value", {"value": value})
@@ -189,7 +200,9 @@ def test_parameters_that_would_be_garbled_are_refused(graph: DocumentGraph, valu
 
 def test_vectors_are_written_exactly(graph: DocumentGraph) -> None:
     vectors = np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)
-    graph.write("UNWIND range(0, 2) AS i CREATE (:V {i: i, e: vecf32($vectors[i])})", arrays={"vectors": vectors})
+    graph.write(
+        "UNWIND range(0, 2) AS i CREATE (:V {i: i, e: vecf32($vectors[i])})", arrays={"vectors": vectors}
+    )
     rows = graph.read("MATCH (v:V) RETURN v.e ORDER BY v.i").rows
     assert np.allclose(np.array([row[0] for row in rows], dtype=np.float32), vectors, atol=1e-6)
 
@@ -236,7 +249,10 @@ def test_an_unreachable_server_is_unavailable_and_its_password_is_not_told(setti
 
 def test_a_lock_names_its_holder_and_a_dead_holder_gives_way(graph: DocumentGraph) -> None:
     with graph.keys.lock("sync-lock", "process 1 on elsewhere (a)"):
-        with pytest.raises(SyncInProgress, match="process 1 on elsewhere"), graph.keys.lock("sync-lock", "me (b)"):
+        with (
+            pytest.raises(SyncInProgress, match="process 1 on elsewhere"),
+            graph.keys.lock("sync-lock", "me (b)"),
+        ):
             pass
         with graph.keys.lock("sync-lock", "me (c)", is_gone=lambda holder: "elsewhere" in holder):
             pass
