@@ -56,9 +56,11 @@ def render(skeleton: Skeleton, graph_name: str, *, budget: int, measure: Measure
 
     lines = [head, "Node types with counts and properties:"]
     bare = [f"{label} {skeleton.labels[label]}" for label in labels if ("node", label) not in shown]
-    for label in labels:
-        if ("node", label) in shown:
-            lines.append(f"- {label} {skeleton.labels[label]} {lists['node', label]}")
+    lines += [
+        f"- {label} {skeleton.labels[label]} {lists['node', label]}"
+        for label in labels
+        if ("node", label) in shown
+    ]
     if bare:
         lines.append("- " + ", ".join(bare))
     if triples:
