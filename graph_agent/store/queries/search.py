@@ -9,7 +9,7 @@ RETURN d.content_hash AS content_hash, d.markdown_hash AS markdown_hash, f.folde
        e.filename AS filename, e.source AS source, d.path AS first_path, d.filename AS first_filename,
        d.title AS title, d.date AS date, d.language AS language, d.media_type AS media_type,
        d.description AS description, d.token_count AS token_count, d.section_count AS section_count,
-       d.page_count AS page_count
+       d.page_count AS page_count, d.chunker AS chunker
 """
 FOLDERS = """
 MATCH (f:Folder)
@@ -43,9 +43,10 @@ WHERE c.embedding IS NOT NULL
 RETURN hash, count(c) AS present
 """
 VECTORS = """
-MATCH (c:SectionChunk {markdown_hash: $hash})
+UNWIND $ids AS id
+MATCH (c:SectionChunk {chunk_id: id})
 WHERE c.embedding IS NOT NULL
-RETURN c.chunk_id AS chunk_id, c.embedding AS embedding
+RETURN id, c.embedding AS embedding
 """
 SCAN_VECTORS = """
 UNWIND $hashes AS hash

@@ -1,0 +1,225 @@
+"""From scored candidates to the hits that are shown: one row per section, repeats behind, with snippets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graph_agent.retrieval.corpus import Corpus, DocumentRow
+from graph_agent.retrieval.legs import KeywordLeg
+from graph_agent.retrieval.mirror import CorpusSource, Passage
+from graph_agent.retrieval.phrases import is_repeat, shingles
+from graph_agent.retrieval.query import Query
+from graph_agent.retrieval.results import Hit
+from graph_agent.retrieval.scope import Scope
+from graph_agent.retrieval.snippets import snippet
+from graph_agent.retrieval.vectors import Similarities
+from graph_agent.text import passage_text
+
+Rows = npt.NDArray[np.intp]
+Float = npt.NDArray[np.float64]
+Ranked = tuple[Query, KeywordLeg, Similarities | None]
+Reranker = Callable[[str, Sequence[str]], "tuple[list[int] | None, str]"]
+
+_RERANKED = 40
+_SPARE = 10  # units read beyond the limit, so that repeats can be put behind
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A section (or a passage) among the candidates, with its best row."""
+
+    row: int
+    score: float
+    document: DocumentRow
+
+
+def present(
+    corpus: Corpus,
+    source: CorpusSource,
+    rows: Rows,
+    scores: Float,
+    *,
+    rankings: Sequence[Ranked],
+    scope: Scope | None,
+    limit: int,
+    per: str,
+    rerank: Reranker | None,
+    explanation: dict[str, Any],
+) -> tuple[Hit, ...]:
+    """The first `limit` hits.
+
+    Args:
+        corpus: searched. source: gives the passages.
+        rows: candidates. scores: of each, 0 to 1.
+        rankings: each query's analysis and legs, for ranks and snippets.
+        scope: decides which of several documents with equal text is named.
+        limit: how many. per: section or chunk.
+        rerank: puts texts in a better order, or says why it did not.
+        explanation: is told about repeats and reranking.
+    """
+    units = _units(corpus, rows, scores, scope, per)
+    explanation["candidates"] = len(units)
+    passages = source.passages(
+        [corpus.chunk_id(unit.row) for unit in units[: max(limit, _RERANKED if rerank else 0) + _SPARE]]
+    )
+    if rerank and rankings:
+        units = _reranked(corpus, units, passages, rankings[0][0].text, rerank, explanation)
+    chosen, repeats = _distinct(corpus, source, units, passages, limit)
+    if repeats:
+        explanation["repeats_put_behind"] = sum(map(len, repeats.values()))
+    ranks = _ranks(corpus, rankings, per)
+    marks = _marks(corpus, rankings)
+    return tuple(
+        _hit(corpus, unit, passages[corpus.chunk_id(unit.row)], ranks, marks, repeats.get(unit.row, []), per)
+        for unit in chosen
+    )
+
+
+def _units(corpus: Corpus, rows: Rows, scores: Float, scope: Scope | None, per: str) -> list[_Unit]:
+    order = np.argsort(-scores, kind="stable")
+    seen: set[tuple[int, int]] = set()
+    units: list[_Unit] = []
+    for position in order:
+        if scores[position] <= 0:
+            break
+        row = int(rows[position])
+        key = (int(corpus.owners[row]), int(corpus.sequences[row]) if per == "section" else -1 - row)
+        if key in seen:
+            continue
+        seen.add(key)
+        document = _document_of(corpus, row, scope)
+        if document is not None:
+            units.append(_Unit(row, round(float(scores[position]), 6), document))
+    units.sort(key=lambda unit: _order(corpus, unit))
+    return units
+
+
+def _order(corpus: Corpus, unit: _Unit) -> tuple[float, str, int, int]:
+    return (-unit.score, unit.document.path, int(corpus.sequences[unit.row]), int(corpus.indexes[unit.row]))
+
+
+def _document_of(corpus: Corpus, row: int, scope: Scope | None) -> DocumentRow | None:
+    """The document to name for a row: the first by path among those in scope that have its text."""
+    documents = corpus.by_text.get(corpus.texts[corpus.owners[row]], ())
+    return next((row for row in documents if scope is None or row.content_hash in scope.documents), None)
+
+
+def _reranked(
+    corpus: Corpus,
+    units: list[_Unit],
+    passages: dict[str, Passage],
+    query: str,
+    rerank: Reranker,
+    explanation: dict[str, Any],
+) -> list[_Unit]:
+    head = [unit for unit in units[:_RERANKED] if corpus.chunk_id(unit.row) in passages]
+    shown = [passages[corpus.chunk_id(unit.row)] for unit in head]
+    texts = [passage_text(passage.breadcrumb, passage.text) for passage in shown]
+    order, note = rerank(query, texts)
+    explanation["rerank"] = note
+    if order is None:
+        return units
+    return [head[position] for position in order] + units[_RERANKED:]
+
+
+def _distinct(
+    corpus: Corpus, source: CorpusSource, units: Sequence[_Unit], passages: dict[str, Passage], limit: int
+) -> tuple[list[_Unit], dict[int, list[str]]]:
+    """The first units that say something new; those that repeat one of them only fill what is left."""
+    chosen: list[_Unit] = []
+    behind: list[_Unit] = []
+    repeats: dict[int, list[str]] = {}
+    seen: list[tuple[_Unit, frozenset[str]]] = []
+    for unit in _with_passages(corpus, source, units, passages):
+        if len(chosen) == limit:
+            break
+        own = shingles(passages[corpus.chunk_id(unit.row)].text)
+        first = next((other for other, shown in seen if is_repeat(own, shown)), None)
+        if first is None:
+            seen.append((unit, own))
+            chosen.append(unit)
+        else:
+            behind.append(unit)
+            repeats.setdefault(first.row, []).append(corpus.section_id(unit.row))
+    return chosen + behind[: limit - len(chosen)], repeats
+
+
+def _with_passages(
+    corpus: Corpus, source: CorpusSource, units: Sequence[_Unit], passages: dict[str, Passage]
+) -> Iterator[_Unit]:
+    """Units whose passages are there, read in batches as far as they are asked for."""
+    for at, unit in enumerate(units):
+        name = corpus.chunk_id(unit.row)
+        if name not in passages:
+            ahead = [corpus.chunk_id(other.row) for other in units[at : at + 50]]
+            passages.update(source.passages([other for other in ahead if other not in passages]))
+        if name in passages:
+            yield unit
+
+
+def _ranks(corpus: Corpus, rankings: Sequence[Ranked], per: str) -> dict[str, dict[tuple[int, int], int]]:
+    """Place of each unit in each leg, the best over the queries."""
+    found: dict[str, dict[tuple[int, int], int]] = {"bm25": {}, "vector": {}}
+    for _, keywords, similar in rankings:
+        for name, rows in (("bm25", keywords.rows), ("vector", similar.rows if similar is not None else ())):
+            own: dict[tuple[int, int], int] = {}
+            for row in rows:
+                own.setdefault(_key(corpus, int(row), per), len(own) + 1)
+            for key, rank in own.items():
+                found[name][key] = min(rank, found[name].get(key, rank))
+    return found
+
+
+def _key(corpus: Corpus, row: int, per: str) -> tuple[int, int]:
+    return (int(corpus.owners[row]), int(corpus.sequences[row]) if per == "section" else -1 - row)
+
+
+def _marks(corpus: Corpus, rankings: Sequence[Ranked]) -> dict[str, tuple[int, float]]:
+    """Terms to mark in snippets, with the word that each belongs to and its weight."""
+    marks: dict[str, tuple[int, float]] = {}
+    for number, (query, _, _) in enumerate(rankings):
+        weights = corpus.index.group_idf(query.terms)
+        for item in query.terms:
+            marks.setdefault(item.term, (1_000 * number + item.group, item.weight * weights[item.group]))
+    return marks
+
+
+def _hit(
+    corpus: Corpus,
+    unit: _Unit,
+    passage: Passage,
+    ranks: dict[str, dict[tuple[int, int], int]],
+    marks: dict[str, tuple[int, float]],
+    repeats: Sequence[str],
+    per: str,
+) -> Hit:
+    key = _key(corpus, unit.row, per)
+    text_hash = corpus.texts[corpus.owners[unit.row]]
+    document = unit.document
+    return Hit(
+        chunk_id=passage.chunk_id,
+        section_id=passage.section_id or corpus.section_id(unit.row),
+        markdown_hash=text_hash,
+        content_hash=document.content_hash,
+        score=round(min(1.0, max(0.0, unit.score)), 4),
+        ranks={leg: places[key] for leg, places in ranks.items() if key in places},
+        text=passage.text,
+        start_line=passage.start_line,
+        page=passage.page,
+        section_title=passage.section_title,
+        level=passage.level,
+        kind=passage.kind,
+        breadcrumb=passage.breadcrumb,
+        path=document.path,
+        title=document.title,
+        source=document.source,
+        filename=document.filename,
+        snippet=snippet(passage.text, marks, languages=(corpus.languages.get(text_hash, "en"),)),
+        index=int(corpus.indexes[unit.row]),
+        repeats=tuple(dict.fromkeys(repeats)),
+    )
