@@ -258,6 +258,8 @@ def convert_eml(data: bytes, name: str, limits: Limits) -> Converted:
     writer.add("  \n".join(shown))
     for block in _mail_body(message):
         writer.add(block)
+    if not writer.position:
+        writer.add(plain(decode(data).text))  # no header at all: the file is the text
     names = (
         [one_line(str(part.get_filename() or "unnamed")) for part in message.iter_attachments()]
         if message.is_multipart()
