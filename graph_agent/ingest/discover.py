@@ -342,7 +342,7 @@ class _Walk:
             return
         if status.st_size > self._limit:
             self._fail(relative, _too_large(status.st_size, self._limit))
-        elif not os.access(path, os.R_OK):
+        elif not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
             self._fail(relative, "no permission to read it.")
         else:
             self._take(relative, status.st_size, status.st_mtime, False, path.read_bytes)
