@@ -12,6 +12,7 @@ from graph_agent.embeddings import Embedder
 from graph_agent.ingest.chunks import chunk_section, fit_breadcrumb
 from graph_agent.ingest.document import Chunk, Converted, Section
 from graph_agent.ingest.frontmatter import safe_metadata
+from graph_agent.ingest.links import extract_links
 from graph_agent.ingest.plan import Source, hash_bytes
 from graph_agent.ingest.sections import document_title, parse_converted, section_tree
 from graph_agent.text import detect_language
@@ -70,6 +71,9 @@ def prepare(source: Source, converted: Converted, embedder: Embedder, *, size: i
     markdown_hash = hash_bytes(converted.markdown.encode("utf-8"))
     ids = [f"{markdown_hash}::{section.sequence}" for section in sections]
     limit = min(size, embedder.max_tokens - 2)
+    links: dict[int, list[str]] = {}
+    for link in extract_links(converted, sections, parsed):
+        links.setdefault(link.section, []).append(link.encode())
     offsets = embedder.token_offsets_of([section.text for section in sections])
     rows = []
     for section, section_id, spans in zip(sections, ids, offsets, strict=True):
@@ -81,6 +85,7 @@ def prepare(source: Source, converted: Converted, embedder: Embedder, *, size: i
         row["parent_section_id"] = None if section.parent is None else ids[section.parent]
         row["token_count"] = len(spans)
         row["breadcrumb"] = list(fit_breadcrumb(section.breadcrumb, embedder.token_offsets, limit))
+        row["links"] = links.get(section.sequence)
         rows.append(row)
     return Prepared(
         source=source,
@@ -107,7 +112,6 @@ def _section(section: Section, section_id: str, chunks: Sequence[Chunk]) -> dict
         "page_start": section.page_start,
         "page_end": section.page_end,
         "description": None,
-        "links": None,
         "chunks": [
             {
                 "chunk_id": f"{section_id}::{chunk.index}",

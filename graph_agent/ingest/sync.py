@@ -23,6 +23,7 @@ from graph_agent.errors import ConfigurationError, EngineUnavailable, Unreadable
 from graph_agent.ingest.convert.limits import Limits
 from graph_agent.ingest.convert.worker import ConversionWorker
 from graph_agent.ingest.discover import Discovery, discover
+from graph_agent.ingest.linking import relink
 from graph_agent.ingest.plan import Plan, Source, make_plan, root_keys
 from graph_agent.ingest.report import FileFailure, Progress, Silent, SyncReport
 from graph_agent.ingest.rows import Prepared, chunker_name, prepare
@@ -87,6 +88,8 @@ def sync(
             carry_out(graph, embedder, plan, report, progress)
         finally:
             discovery.close()
+        if not plan.is_empty:
+            relink(graph)
         report.documents = len(graph.read(statements.LINK_TARGETS).rows)
         report.seconds_to_search = time.perf_counter() - began
     filled = _embed(graph, embedder, progress, stop) if options.vectors else Filled()
@@ -167,6 +170,7 @@ def remove(graph: DocumentGraph, paths: Sequence[Path | str], progress: Progress
         Writer(graph).hide(places)
         collect_garbage(graph)
         settle_places(graph)
+        relink(graph)
         report.deleted = len(places)
         report.documents = len(graph.read(statements.LINK_TARGETS).rows)
     report.seconds = round(time.perf_counter() - began, 3)

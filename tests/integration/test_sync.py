@@ -403,3 +403,34 @@ def test_killed_at_any_moment_a_rerun_ends_where_a_clean_run_would(
         clean = graph.select("clean")
         quick(clean, embedder, root)
         assert picture(graph) == picture(clean)
+
+
+def links(graph: DocumentGraph) -> list[list[str]]:
+    return graph.read(
+        """
+        MATCH (s:MarkdownSection)-[l:LINKS_TO]->(t)
+        RETURN s.title, l.text, labels(t)[0], t.title ORDER BY s.title, l.text
+        """
+    ).rows
+
+
+def test_links_follow_their_targets(graph: DocumentGraph, embedder: Embedder, corpus: Path) -> None:
+    write(
+        corpus,
+        "index.md",
+        "# Index\n\n[salting](a.md#salting), [bread](sub/b.md), [[Cellar]], `[code](a.md)`\n",
+    )
+    quick(graph, embedder, corpus)
+    found = [["Index", "bread", "Document", "Bread"], ["Index", "salting", "MarkdownSection", "Salting"]]
+    assert links(graph) == found
+    write(corpus, "cellar.md", "# Cellar\n\ndark\n")
+    quick(graph, embedder, corpus)
+    assert links(graph) == [["Index", "Cellar", "Document", "Cellar"], *found]
+    (corpus / "sub/b.md").unlink()
+    quick(graph, embedder, corpus)
+    assert [row[1] for row in links(graph)] == ["Cellar", "salting"]
+    (corpus / "a.md").write_text((corpus / "a.md").read_text().replace("## Salting", "## Brining"))
+    quick(graph, embedder, corpus)
+    assert links(graph)[1] == ["Index", "salting", "Document", "Anchovies"], (
+        "the heading is gone, the document is not"
+    )

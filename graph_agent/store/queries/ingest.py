@@ -125,11 +125,12 @@ SET_CHUNKING = "MATCH (m:GraphMeta) SET m.chunk_tokens = $chunk_tokens, m.chunk_
 LINK_SOURCES = """
 MATCH (:Folder)-[e:CONTAINS]->(d:Document)-[:HAS_SECTION]->(:MarkdownSection)-[:HAS_SUBSECTION*0..]->(s:MarkdownSection)
 WHERE s.links IS NOT NULL
-RETURN s.section_id AS section_id, s.links AS links, e.path AS path
+RETURN DISTINCT s.section_id AS section_id, s.links AS links, e.path AS path, e.source AS source
 """
 LINK_TARGETS = """
 MATCH (:Folder)-[e:CONTAINS]->(d:Document)
-RETURN d.content_hash AS content_hash, d.markdown_hash AS markdown_hash, e.path AS path, d.title AS title
+RETURN d.content_hash AS content_hash, d.markdown_hash AS markdown_hash, e.path AS path, e.source AS source,
+       d.title AS title
 """
 SECTION_TITLES = """
 UNWIND $hashes AS hash
