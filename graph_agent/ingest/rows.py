@@ -58,25 +58,47 @@ def chunker_name(embedder: Embedder, size: int, overlap: int) -> str:
     return f"{CHUNKER}/{min(size, embedder.max_tokens - 2)}/{overlap}"
 
 
-def prepare(source: Source, converted: Converted, embedder: Embedder, *, size: int, overlap: int) -> Prepared:
-    """Sections, chunks, title, dates and description of one document.
+@dataclass(frozen=True)
+class Outline:
+    """A converted document with its sections and their tokens: what chunks are cut from.
+
+    Attributes:
+        offsets: of the tokens of each section's text.
+        links: encoded links by section sequence.
+    """
+
+    source: Source
+    converted: Converted
+    sections: list[Section]
+    offsets: list[list[tuple[int, int]]]
+    links: dict[int, list[str]]
+
+
+def outline(source: Source, converted: Converted, embedder: Embedder) -> Outline:
+    """Find the sections and links of a document and tokenize it."""
+    parsed = parse_converted(converted)
+    sections = section_tree(converted, source.path, parsed)
+    links: dict[int, list[str]] = {}
+    for link in extract_links(converted, sections, parsed):
+        links.setdefault(link.section, []).append(link.encode())
+    offsets = embedder.token_offsets_of([section.text for section in sections])
+    return Outline(source, converted, sections, offsets, links)
+
+
+def prepare(found: Outline, embedder: Embedder, *, size: int, overlap: int) -> Prepared:
+    """Chunks, title, dates and description of one document.
 
     Args:
         size: tokens of a chunk with its breadcrumb, in the embedding model's own tokens; at most what its
             window holds besides its two special tokens.
         overlap: tokens that neighbouring chunks share.
     """
-    parsed = parse_converted(converted)
-    sections = section_tree(converted, source.path, parsed)
+    source, converted, sections = found.source, found.converted, found.sections
     markdown_hash = hash_bytes(converted.markdown.encode("utf-8"))
     ids = [f"{markdown_hash}::{section.sequence}" for section in sections]
     limit = min(size, embedder.max_tokens - 2)
-    links: dict[int, list[str]] = {}
-    for link in extract_links(converted, sections, parsed):
-        links.setdefault(link.section, []).append(link.encode())
-    offsets = embedder.token_offsets_of([section.text for section in sections])
     rows = []
-    for section, section_id, spans in zip(sections, ids, offsets, strict=True):
+    for section, section_id, spans in zip(sections, ids, found.offsets, strict=True):
         chunks = chunk_section(
             section, embedder.token_offsets, limit, overlap, converted.pages, offsets=spans
         )
@@ -85,7 +107,7 @@ def prepare(source: Source, converted: Converted, embedder: Embedder, *, size: i
         row["parent_section_id"] = None if section.parent is None else ids[section.parent]
         row["token_count"] = len(spans)
         row["breadcrumb"] = list(fit_breadcrumb(section.breadcrumb, embedder.token_offsets, limit))
-        row["links"] = links.get(section.sequence)
+        row["links"] = found.links.get(section.sequence)
         rows.append(row)
     return Prepared(
         source=source,

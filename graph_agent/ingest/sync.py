@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,8 +25,9 @@ from graph_agent.ingest.convert.worker import ConversionWorker
 from graph_agent.ingest.discover import Discovery, discover
 from graph_agent.ingest.linking import relink
 from graph_agent.ingest.plan import Plan, Source, make_plan, root_keys
+from graph_agent.ingest.reading import read_documents
 from graph_agent.ingest.report import FileFailure, Progress, Silent, SyncReport
-from graph_agent.ingest.rows import Prepared, chunker_name, prepare
+from graph_agent.ingest.rows import Prepared, chunker_name
 from graph_agent.ingest.vectors import Filled, clear_vectors, fill_vectors
 from graph_agent.ingest.writing import Writer, collect_garbage, settle_places
 from graph_agent.store import DocumentGraph
@@ -138,9 +139,10 @@ def carry_out(
         ThreadPoolExecutor(1, thread_name_prefix="graph-writer") as executor,
     ):
         waiting: list[Future[None]] = []
-        for batch in _prepared(
-            todo, worker, embedder, report, lost, progress, settings.chunk_tokens, settings.chunk_overlap
-        ):
+        documents = read_documents(
+            todo, worker, embedder, size=settings.chunk_tokens, overlap=settings.chunk_overlap
+        )
+        for batch in _batches(documents, report, lost, progress):
             report.sections += sum(len(document.sections) for document in batch)
             report.chunks += sum(document.chunk_count for document in batch)
             waiting.append(executor.submit(writer.write, batch))
@@ -283,36 +285,28 @@ def _fill_report(report: SyncReport, plan: Plan, discovery: Discovery) -> None:
     report.failed += plan.failed
 
 
-def _prepared(
-    todo: Sequence[Source],
-    worker: ConversionWorker,
-    embedder: Embedder,
+def _batches(
+    documents: Iterable[tuple[Source, Prepared | UnreadableFile]],
     report: SyncReport,
     lost: list[Source],
     progress: Progress,
-    size: int,
-    overlap: int,
 ) -> Iterator[list[Prepared]]:
-    """Converted documents in batches of a bounded size."""
+    """Documents in batches of a bounded size; those that cannot be read go into the report and `lost`."""
     batch: list[Prepared] = []
     weight = 0
-    for source in todo:
-        try:
-            converted = worker.convert(source.file.read(), source.path)
-            document = prepare(source, converted, embedder, size=size, overlap=overlap)
-        except UnreadableFile as error:
-            report.failed.append(FileFailure(source.file.path, str(error)))
+    for source, document in documents:
+        progress.advance(1, source.path)
+        if isinstance(document, UnreadableFile):
+            report.failed.append(FileFailure(source.file.path, str(document)))
             lost.append(source)
             if source.replaces is None:
                 report.added -= 1
             else:
                 report.changed -= 1
-            progress.advance(1, source.path)
             continue
         report.warnings += [FileFailure(source.file.path, warning) for warning in document.warnings]
         batch.append(document)
         weight += document.weight
-        progress.advance(1, source.path)
         if weight >= BATCH_WEIGHT or len(batch) >= BATCH_DOCUMENTS:
             yield batch
             batch, weight = [], 0
