@@ -10,11 +10,13 @@ from typing import Any
 
 from graph_agent.embeddings import Embedder
 from graph_agent.ingest.chunks import chunk_section, fit_breadcrumb
+from graph_agent.ingest.dates import document_date
 from graph_agent.ingest.document import Chunk, Converted, Section
 from graph_agent.ingest.frontmatter import safe_metadata
 from graph_agent.ingest.links import extract_links
 from graph_agent.ingest.plan import Source, hash_bytes
 from graph_agent.ingest.sections import document_title, parse_converted, section_tree
+from graph_agent.ingest.summary import description_of
 from graph_agent.text import detect_language
 
 LANGUAGE_SAMPLE = 4_000
@@ -133,7 +135,7 @@ def _section(section: Section, section_id: str, chunks: Sequence[Chunk]) -> dict
         "start_line": section.start_line,
         "page_start": section.page_start,
         "page_end": section.page_end,
-        "description": None,
+        "description": description_of(section.text) or None,
         "chunks": [
             {
                 "chunk_id": f"{section_id}::{chunk.index}",
@@ -157,6 +159,9 @@ def _document(
 ) -> dict[str, Any]:
     body = converted.markdown[converted.body_start :]
     headings = [(section.level, section.title) for section in sections if section.kind == "heading"]
+    date, date_source = document_date(
+        converted.metadata, body, source.file.name, source.file.mtime, media_type=converted.media_type
+    )
     ours = {
         "markdown_hash": hash_bytes(converted.markdown.encode("utf-8")),
         "filename": source.file.name,
@@ -168,6 +173,10 @@ def _document(
         "token_count": sum(row["token_count"] for row in rows),
         "section_count": len(rows),
         "page_count": converted.page_count,
+        "description": description_of(body, converted.metadata) or None,
+        "description_source": "text",  # `enrich` writes "model"
+        "date": date,
+        "date_source": date_source,
         "ingested_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "converter": converted.converter,
         "chunker": chunker,
