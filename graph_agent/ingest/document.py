@@ -23,14 +23,13 @@ SectionKind: TypeAlias = Literal["root", "heading", "page", "slide", "window", "
 
 RESERVED_PROPERTIES = frozenset(
     {
-        # (:Document)
-        "content_hash", "markdown_hash", "filename", "path", "title", "media_type", "language", "token_count",
-        "section_count", "page_count", "description", "description_source", "summary", "keywords", "date",
-        "date_source", "ingested_at", "converter", "chunker", "warnings", "metadata", "encoding", "labels",
-        # (:MarkdownSection), (:SectionChunk), (:Folder), edges: a person who reads `n.text` means ours
-        "section_id", "chunk_id", "folder_id", "document_id", "id", "sequence", "level", "kind", "text",
-        "index", "embedding", "start_line", "page", "page_start", "page_end", "parent_section_id", "name",
-        "modified_at", "size", "source", "score",
+        # our properties of a Document
+        "content_hash", "markdown_hash", "filename", "path", "source", "title", "media_type", "language",
+        "token_count", "section_count", "page_count", "description", "description_source", "summary",
+        "keywords", "date", "date_source", "ingested_at", "converter", "chunker", "warnings",
+        # what a person or a model who reads `n.text` takes for ours
+        "text", "embedding", "section_id", "chunk_id", "folder_id", "document_id", "sequence",
+        "parent_section_id",
     }
 )  # fmt: skip
 """Names that front matter may not set: such a key becomes `fm_<key>` (see `frontmatter.safe_metadata`)."""

@@ -163,6 +163,8 @@ def parse_classification(text: str, name: str = CLASSIFY_FILE) -> Classification
         found = _LINE_IN_ERROR.search(str(error))
         line = found[1] if found and found[1] else text.count("\n") + 1
         reason = _LINE_IN_ERROR.sub("", str(error)).rstrip(".")
+        if "twice" in reason or "overwrite" in reason:
+            reason = f"duplicate key or table ({reason})"
         raise ConfigurationError(f"{name}:{line}: {reason}.", "Correct the TOML on that line.") from None
     reader = _Reader(key_lines(text))
     facets = reader.facets(raw)
