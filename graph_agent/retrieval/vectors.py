@@ -125,6 +125,8 @@ def with_cosines(
 
 def top_positions(scores: npt.NDArray[np.floating], count: int) -> npt.NDArray[np.intp]:
     """Positions of the `count` greatest scores, greatest first, equal ones in order of position."""
+    if count <= 0:
+        return np.zeros(0, dtype=np.intp)
     if count < len(scores):
         # partition may cut through equals: take all of the last score, then the first of them
         edge = np.partition(scores, len(scores) - count)[len(scores) - count]

@@ -1,0 +1,1 @@
+"""Programs that measure: quality and speed of retrieval, against the parts and against peers."""
