@@ -43,11 +43,12 @@ _LETTERS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _PUNCTUATION = "‘’‚“”„–—…•€«»‹›°§·¿¡´²³½¼©®™±\u00a0"
 _LATIN_SHARE = 0.8  # of the letters beyond ASCII
-_LATIN_HIGH = 0.4  # Latin text has fewer letters beyond ASCII than this among all of its letters
 _SAMPLE = 1 << 16
 _MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _HIGH = re.compile(rb"[\x80-\xff]")
-_LETTER_OR_HIGH = re.compile(rb"[A-Za-z\x80-\xff]")
+# Words of other scripts are all high bytes; Latin words hold ASCII letters, too.
+_FOREIGN_WORD = re.compile(rb"(?<![A-Za-z\x80-\xff])[\x80-\xff]{2,}(?![A-Za-z\x80-\xff])")
+_ACCENTED_WORD = re.compile(rb"[A-Za-z]+[\x80-\xff]|(?<![A-Za-z\x80-\xff])[\x80-\xff]+[A-Za-z]")
 _HIGH_LINE = re.compile(rb"[^\r\n]*[\x80-\xff][^\r\n]*(?:\r\n?|\n)?")
 _CONTROL = re.compile(rb"[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f]")
 _GB_COMMON = re.compile(rb"[\xb0-\xd7][\xa1-\xfe]")
@@ -182,7 +183,7 @@ def _legacy(data: bytes) -> Decoded:
 def _code_page(data: bytes) -> str:
     """The most plausible code page of bytes that are not UTF-8; "utf-8" itself if no page makes words of them."""
     sample = b"".join(_HIGH_LINE.findall(data[: 16 * _SAMPLE]))[:_SAMPLE]
-    if len(_HIGH.findall(sample)) < _LATIN_HIGH * len(_LETTER_OR_HIGH.findall(sample)):
+    if len(_FOREIGN_WORD.findall(sample)) <= len(_ACCENTED_WORD.findall(sample)):
         latin, share = _latin_page(sample)
         if share >= _LATIN_SHARE:
             return latin
