@@ -1,0 +1,227 @@
+"""Requests to the chat model: counted, bounded in time, retried only where that may help.
+
+`complete` gives a whole message, `stream` pieces of text. What an endpoint turned out not to understand
+(`Quirks`) is remembered for the following requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from graph_agent.agent.budget import Budget
+from graph_agent.agent.models import ContextTooLong, is_form_refusal, retry_after, trouble, unavailable
+from graph_agent.agent.replies import text_of
+from graph_agent.errors import ModelUnavailable
+from graph_agent.text import estimate_tokens
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage, BaseMessage, BaseMessageChunk
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 3
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 10.0
+MESSAGE_TOKENS = 4  # what a provider adds per message
+# LangGraph leaves calls with this tag out of its own token stream: only the answer belongs there.
+NO_STREAM = "nostream"
+_OPTIONAL = ("temperature", "stream_options", "max_completion_tokens", "max_tokens")
+
+
+@dataclass
+class Quirks:
+    """What the endpoint does not understand, learned from its refusals.
+
+    Attributes:
+        structured: the best way to structured output that is not known to fail.
+        tools: whether it takes tool schemas.
+        without: optional parameters that it refused.
+    """
+
+    structured: str = "json_schema"
+    tools: bool = True
+    without: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The next text of a stream; the last one has `finish`, why the model stopped ("" when it did not say)."""
+
+    text: str
+    finish: str | None = None
+
+
+class ModelCalls:
+    """One chat model, with its quirks. Safe to share between conversations."""
+
+    def __init__(self, model: BaseChatModel, name: str) -> None:
+        self.model = model
+        self.name = name
+        self.quirks = Quirks()
+
+    async def complete(
+        self,
+        messages: Sequence[BaseMessage],
+        budget: Budget,
+        *,
+        keep_calls: int = 0,
+        keep_tokens: int = 0,
+        fall_through: bool = False,
+        **options: Any,
+    ) -> AIMessage:
+        """One whole reply.
+
+        Args:
+            messages: the request.
+            budget: what it is counted on.
+            keep_calls, keep_tokens: what must stay for the answer.
+            fall_through: a refusal of the request's form is raised at once, as the caller knows another form.
+            options: passed to the model: tools, tool_choice, response_format.
+
+        Raises:
+            OutOfBudget: a limit forbids the call.
+            ContextTooLong: the request is too long for the model.
+            ModelUnavailable: it does not answer, or refuses.
+        """
+        tokens = estimate_messages(messages, options)
+        for attempt in range(ATTEMPTS):
+            budget.require(tokens, keep_calls=keep_calls, keep_tokens=keep_tokens)
+            try:
+                async with asyncio.timeout(self._patience(budget)):
+                    reply: AIMessage = await self._bound(options).ainvoke(
+                        list(messages), config={"tags": [NO_STREAM]}
+                    )
+            except Exception as error:
+                budget.count_model_call(tokens, estimated=True)
+                await self._after_failure(error, attempt, budget, fall_through=fall_through)
+                continue
+            self._count(budget, tokens, reply)
+            return reply
+        raise AssertionError("unreachable: the last failure is raised")
+
+    async def stream(self, messages: Sequence[BaseMessage], budget: Budget) -> AsyncIterator[Piece]:
+        """The pieces of one reply. A failure before the first piece is retried; a later one is raised.
+
+        Raises:
+            OutOfBudget, ContextTooLong, ModelUnavailable: as for `complete`.
+        """
+        tokens = estimate_messages(messages, {})
+        for attempt in range(ATTEMPTS):
+            budget.require(tokens)
+            started = False
+            try:
+                async with aclosing(self._stream_once(messages, budget, tokens)) as pieces:
+                    async for piece in pieces:
+                        started = True
+                        yield piece
+                return
+            except Exception as error:
+                if started:
+                    raise unavailable(error, self.name) from error
+                await self._after_failure(error, attempt, budget, fall_through=False)
+
+    async def _stream_once(
+        self, messages: Sequence[BaseMessage], budget: Budget, tokens: int
+    ) -> AsyncIterator[Piece]:
+        total: BaseMessageChunk | None = None
+        finish = ""
+        shown = ""
+        stream = self._bound({}).astream(list(messages))
+        try:
+            async with aclosing(stream) as chunks:  # type: ignore[type-var]
+                while True:
+                    try:
+                        async with asyncio.timeout(self._patience(budget)):
+                            chunk = await anext(chunks)
+                    except StopAsyncIteration:
+                        break
+                    usage = getattr(chunk, "usage_metadata", None)
+                    total = chunk if usage else total
+                    metadata = chunk.response_metadata
+                    finish = str(metadata.get("finish_reason") or metadata.get("stop_reason") or finish)
+                    text = text_of(chunk.content)
+                    if text:
+                        shown += text
+                        yield Piece(text)
+        finally:
+            self._count(budget, tokens, total, shown)
+        yield Piece("", finish=finish)
+
+    def _bound(self, options: dict[str, Any]) -> Any:
+        model: Any = self.model
+        if self.quirks.without:
+            fields = {name: None for name in self.quirks.without if name in type(model).model_fields}
+            if "stream_options" in self.quirks.without:
+                fields["stream_usage"] = False
+            if "max_completion_tokens" in self.quirks.without:
+                fields["max_tokens"] = None
+            model = model.model_copy(update=fields)
+        tools = options.get("tools")
+        rest = {key: value for key, value in options.items() if key != "tools"}
+        if tools:
+            return model.bind_tools(tools, **rest)
+        return model.bind(**rest) if rest else model
+
+    def _patience(self, budget: Budget) -> float:
+        return max(0.05, min(budget.limits.model_timeout_s, budget.seconds_left))
+
+    async def _after_failure(self, error: Exception, attempt: int, budget: Budget, *, fall_through: bool) -> None:
+        """Wait for the next attempt, or raise the failure in our own words."""
+        kind = trouble(error)
+        log.warning("model call failed (%s): %s", kind, type(error).__name__)
+        mended = kind == "parameter" and self._drop_parameter(error)
+        last = attempt + 1 >= ATTEMPTS
+        if fall_through and is_form_refusal(error) and not mended:
+            raise unavailable(error, self.name) from error
+        if last or not (mended or kind == "retry" or (kind == "connection" and attempt == 0)):
+            raise unavailable(error, self.name) from error
+        if mended:
+            return
+        asked = retry_after(error)
+        pause = FIRST_PAUSE_S * 2**attempt * random.uniform(0.8, 1.2) if asked is None else asked  # noqa: S311
+        pause = min(pause, LONGEST_PAUSE_S)
+        if pause >= budget.seconds_left:
+            raise unavailable(error, self.name) from error
+        await asyncio.sleep(pause)
+
+    def _drop_parameter(self, error: Exception) -> bool:
+        """Leave out an optional parameter that the refusal names; False when it names none."""
+        text = str(error).lower()
+        named = {name for name in _OPTIONAL if name in text or name.replace("_", " ") in text}
+        if "max_tokens" in named:
+            named.add("max_completion_tokens")
+        fresh = named - self.quirks.without
+        self.quirks.without |= fresh
+        return bool(fresh)
+
+    def _count(self, budget: Budget, estimate: int, reply: Any, shown: str = "") -> None:
+        usage = getattr(reply, "usage_metadata", None) or {}
+        output = usage.get("output_tokens") or estimate_tokens(shown or text_of(getattr(reply, "content", "")))
+        budget.count_model_call(
+            int(usage.get("input_tokens") or estimate), int(output), estimated=not usage.get("input_tokens")
+        )
+
+
+def estimate_messages(messages: Sequence[BaseMessage], options: dict[str, Any] | None = None) -> int:
+    """Estimated input tokens of a request: texts, tool calls in the history, schemas."""
+    total = 0
+    for message in messages:
+        total += MESSAGE_TOKENS + estimate_tokens(text_of(message.content))
+        calls = getattr(message, "tool_calls", None)
+        if calls:
+            total += estimate_tokens(json.dumps(calls, ensure_ascii=False, default=str))
+    for key in ("tools", "response_format"):
+        if options and options.get(key):
+            total += estimate_tokens(json.dumps(options[key], ensure_ascii=False, default=str))
+    return total
+
+
+__all__ = ["ContextTooLong", "ModelCalls", "ModelUnavailable", "Piece", "Quirks", "estimate_messages"]

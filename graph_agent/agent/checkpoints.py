@@ -1,0 +1,174 @@
+"""Conversations on disk: SQLite in the data folder, or Postgres by URL."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from graph_agent.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import (
+        BaseCheckpointSaver,
+        ChannelVersions,
+        Checkpoint,
+        CheckpointMetadata,
+        CheckpointTuple,
+    )
+
+    from graph_agent.settings import Settings
+
+FILE = "conversations.sqlite"
+BUSY_S = 30.0
+T = TypeVar("T")
+
+
+class ConversationSaver(SqliteSaver):
+    """LangGraph's SQLite saver with async methods, which run in threads and are bound to no event loop.
+
+    One connection serves every loop of the process, so the same conversation can be asked sync and async.
+    """
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return await asyncio.to_thread(self.get_tuple, config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - the name is the base class's
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        def listed() -> list[CheckpointTuple]:
+            return list(self.list(config, filter=filter, before=before, limit=limit))
+
+        for one in await asyncio.to_thread(listed):
+            yield one
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await asyncio.to_thread(self.delete_thread, thread_id)
+
+    def forget_steps(self, thread_id: str) -> None:
+        """Keep only the last checkpoint of a conversation: the steps before it are of no use once it is done."""
+        newest = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
+        with self.cursor() as cursor:
+            for table in ("checkpoints", "writes"):
+                cursor.execute(
+                    f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id < ({newest})",  # noqa: S608
+                    (thread_id, thread_id),
+                )
+
+    def threads(self) -> list[str]:
+        """Names of the conversations, the latest first."""
+        query = "SELECT thread_id FROM checkpoints GROUP BY thread_id ORDER BY max(checkpoint_id) DESC"
+        with self.cursor(transaction=False) as cursor:
+            return [str(row[0]) for row in cursor.execute(query).fetchall()]
+
+    def close(self) -> None:
+        """Close the file. May be called twice."""
+        self.conn.close()
+
+
+def open_saver(settings: Settings) -> BaseCheckpointSaver[Any]:
+    """The saver that the settings name.
+
+    Raises:
+        ConfigurationError: the data folder is not writable, or Postgres' package is missing or its URL wrong.
+    """
+    if settings.checkpoints is not None:
+        return _postgres(settings.checkpoints.get_secret_value())
+    return sqlite_saver(settings.data / FILE)
+
+
+def sqlite_saver(path: Path) -> ConversationSaver:
+    """A saver in one file, which only its owner may read.
+
+    Raises:
+        ConfigurationError: the file cannot be made, or is no database.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        os.close(descriptor)
+        connection = sqlite3.connect(path, check_same_thread=False, timeout=BUSY_S)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        saver = ConversationSaver(connection, serde=_serializer())
+        saver.setup()
+    except (OSError, sqlite3.Error) as error:
+        raise ConfigurationError(
+            f"Conversations cannot be kept in {path}: {error}.",
+            "Make the data folder writable, name another with --data, or move the broken file away.",
+        ) from None
+    return saver
+
+
+def _serializer() -> Any:
+    """Plain JSON types only: our state has nothing else, and a changed file then cannot make objects."""
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+    return JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None)
+
+
+def _postgres(url: str) -> BaseCheckpointSaver[Any]:
+    try:
+        from langgraph.checkpoint.postgres import PostgresSaver
+        from psycopg import Connection
+        from psycopg.rows import dict_row
+    except ImportError:
+        raise ConfigurationError(
+            "GRAPH_AGENT_CHECKPOINTS needs the package langgraph-checkpoint-postgres.",
+            "Install it with: pip install langgraph-checkpoint-postgres 'psycopg[binary]'",
+        ) from None
+    try:
+        connection = Connection.connect(url, autocommit=True, prepare_threshold=0, row_factory=dict_row)
+        saver = threaded(PostgresSaver)(connection)
+        saver.setup()
+    except Exception as error:
+        kind = type(error).__name__
+        raise ConfigurationError(
+            f"The Postgres server of GRAPH_AGENT_CHECKPOINTS is not usable ({kind}).", "Check the URL and that it runs."
+        ) from None
+    return saver  # type: ignore[no-any-return]
+
+
+def threaded(saver: Any) -> Any:
+    """A subclass of a sync saver whose async methods run the sync ones in threads."""
+
+    def in_thread(name: str) -> Callable[..., Any]:
+        async def run(self: Any, *arguments: Any, **options: Any) -> Any:
+            return await asyncio.to_thread(getattr(self, name), *arguments, **options)
+
+        return run
+
+    async def alist(self: Any, *arguments: Any, **options: Any) -> AsyncIterator[Any]:
+        def listed() -> Iterator[Any]:
+            return iter(list(self.list(*arguments, **options)))
+
+        for one in await asyncio.to_thread(listed):
+            yield one
+
+    methods = {f"a{name}": in_thread(name) for name in ("get_tuple", "put", "put_writes", "delete_thread")}
+    return type(f"Threaded{saver.__name__}", (saver,), {**methods, "alist": alist})

@@ -1,0 +1,205 @@
+"""Passages for the plan's phrases and scope: query_documents on documents, vector_search on another graph."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from graph_agent.agent.passages import (
+    Found,
+    Section,
+    found_in,
+    merged_sources,
+    node_passages,
+    pack,
+    sources_in,
+)
+from graph_agent.agent.response import Source
+from graph_agent.agent.stage import Step
+from graph_agent.agent.state import ScopeChoice, State, Update
+from graph_agent.agent.toolbox import Outcome
+from graph_agent.errors import BadArgument, GraphAgentError
+from graph_agent.store.queries.agent import SECTIONS
+
+RESULTS = 24  # per phrase
+PHRASES = 4
+RRF_K = 60.0  # Cormack, Clarke and Buettcher, SIGIR 2009
+
+
+async def run(state: State, step: Step) -> Update:
+    """Search for every phrase, fuse the rankings, and pack the best sections into the passages' budget."""
+    if not step.reason:
+        step.reason = "the query over the graph found nothing"
+    if state["kind"] == "foreign":
+        return await _foreign(state, step)
+    phrases = _phrases(state)
+    arguments, dropped = await _scoped(state, step, phrases[0])
+    outcomes = await asyncio.gather(
+        *(step.tool("query_documents", {"query": phrase, "topK": RESULTS, **arguments}) for phrase in phrases)
+    )
+    failed = [outcome for outcome in outcomes if outcome.failed]
+    for outcome in failed:
+        step.note(f"A search failed: {outcome.content}")
+    artifacts = [outcome.artifact for outcome in outcomes if isinstance(outcome.artifact, dict)]
+    found = fused([found_in(artifact) for artifact in artifacts])
+    sections = await asyncio.to_thread(sections_of, step, [one.section_id for one in found])
+    documents = {key: section.document_id for section in sections.values() for key in (section.path,)}
+    documents |= {one.source: sections[one.section_id].document_id for one in found if one.section_id in sections}
+    passages = pack(found, sections, step.limits.passage_tokens)
+    sources: list[Source] = []
+    for artifact in artifacts:
+        sources = merged_sources(sources, sources_in(artifact, documents))
+    update: Update = {
+        "passages": [passage.model_dump() for passage in passages],
+        "sources": [source.model_dump() for source in sources],
+        "search": {
+            "phrases": phrases,
+            "arguments": arguments,
+            "notice": " ".join(str(a["notice"]) for a in artifacts if a.get("notice"))[:600],
+            "degraded": next((str(a["degraded"]) for a in artifacts if a.get("degraded")), ""),
+            "filter_counts": next((a["filterCounts"] for a in artifacts if a.get("filterCounts")), {}),
+            "scope_dropped": dropped,
+        },
+        "coverage": await asyncio.to_thread(coverage_of, step),
+    }
+    step.counts = {"results": len(found), "passages": len(passages), "documents": len(sources)}
+    step.detail = {"phrases": phrases, **({"scope": arguments} if arguments else {})}
+    if update["search"]["degraded"]:
+        step.note(str(update["search"]["degraded"]))
+    step.show_sources(update["passages"], update["sources"])
+    return update
+
+
+def _phrases(state: State) -> list[str]:
+    plan = state["plan"]
+    wanted = [phrase.strip() for phrase in plan["phrases"] if phrase.strip()] or [plan["question"]]
+    return list(dict.fromkeys(wanted))[:PHRASES]
+
+
+async def _foreign(state: State, step: Step) -> Update:
+    if not state["overview_facts"].get("vectors"):
+        step.detail = {"skipped": "this graph has no vector index"}
+        return {"search": {"phrases": [], "notice": "This graph has no vector index."}}
+    phrases = _phrases(state)
+    outcome = await step.tool("vector_search", {"query": phrases[0], "top_k": 10})
+    if outcome.failed:
+        step.note(f"The search by meaning failed: {outcome.content}")
+        return {"search": {"phrases": phrases, "notice": outcome.content}}
+    passages = node_passages(outcome.artifact if isinstance(outcome.artifact, list) else [])
+    step.counts = {"results": len(passages)}
+    step.detail = {"phrases": phrases}
+    packed = [passage.model_dump() for passage in passages]
+    sources = [Source(path=p.path, display_path=p.display_path, title=p.title, hits=1).model_dump() for p in passages]
+    step.show_sources(packed, sources)
+    return {"passages": packed, "sources": sources, "search": {"phrases": phrases, "notice": ""}}
+
+
+async def _scoped(state: State, step: Step, phrase: str) -> tuple[dict[str, Any], bool]:
+    """Arguments for the plan's scope. A scope that the model made up is dropped and said; the user's is an error.
+
+    Raises:
+        BadArgument: the user's own scope names nothing.
+    """
+    scope = state["plan"]["scope"]
+    arguments = scope_arguments(scope)
+    if not arguments:
+        return {}, False
+    probe = await step.tool("query_documents", {"query": phrase, "topK": 1, **arguments})
+    empty = isinstance(probe.artifact, dict) and not probe.artifact.get("results") and probe.artifact.get("notice")
+    if not probe.failed and not (empty and not state.get("scope")):
+        return arguments, False
+    if probe.failed and state.get("scope"):
+        raise BadArgument(f"The scope of the question is not usable: {probe.content}", probe.fix)
+    step.note(f"The restriction to {describe(scope)} names nothing here, so everything was searched.")
+    return {}, True
+
+
+def scope_arguments(scope: ScopeChoice) -> dict[str, Any]:
+    """Arguments of query_documents for a scope."""
+    arguments: dict[str, Any] = {}
+    places = [*(scope.get("paths") or [])]
+    places += [place for place in (scope.get("folder"), scope.get("document")) if place]
+    if places:
+        arguments["scope"] = places[0] if len(places) == 1 else places
+    if scope.get("labels"):
+        arguments["labels"] = scope["labels"]
+    if scope.get("date_from"):
+        arguments["dateFrom"] = scope["date_from"]
+    if scope.get("date_to"):
+        arguments["dateTo"] = scope["date_to"]
+    return arguments
+
+
+def describe(scope: ScopeChoice) -> str:
+    """A scope in words."""
+    parts = [str(scope[key]) for key in ("folder", "document") if scope.get(key)]  # type: ignore[literal-required]
+    parts += [str(path) for path in scope.get("paths") or []]
+    parts += [f"{facet} = {', '.join(values)}" for facet, values in (scope.get("labels") or {}).items()]
+    if scope.get("date_from") or scope.get("date_to"):
+        parts.append(f"{scope.get('date_from', '')} to {scope.get('date_to', '')}")
+    return ", ".join(parts)
+
+
+def fused(rankings: Sequence[Sequence[Found]]) -> list[Found]:
+    """Several rankings as one, by reciprocal ranks; a result keeps its best score."""
+    if len(rankings) == 1:
+        return list(rankings[0])
+    weights: dict[str, float] = {}
+    best: dict[str, Found] = {}
+    for ranking in rankings:
+        for rank, one in enumerate(ranking):
+            key = one.chunk_id or one.text
+            weights[key] = weights.get(key, 0.0) + 1.0 / (RRF_K + rank)
+            known = best.get(key)
+            best[key] = one if known is None else replace(known, score=max(known.score, one.score))
+    return [best[key] for key in sorted(best, key=lambda key: -weights[key])]
+
+
+def sections_of(step: Step, ids: Sequence[str]) -> dict[str, Section]:
+    """Sections by id, those that are visible."""
+    wanted = list(dict.fromkeys(one for one in ids if one))
+    if not wanted:
+        return {}
+    rows = step.services.tool_context.graph.read(SECTIONS, {"ids": wanted}).dicts()
+    return {str(row["section_id"]): Section.of(row) for row in rows}
+
+
+def coverage_of(step: Step) -> dict[str, Any]:
+    """What could not be searched: files that were not read, passages without vectors."""
+    context = step.services.tool_context
+    held = context.retriever.corpus().coverage
+    unreadable = _unreadable(context.graph.keys)
+    notes = []
+    if unreadable:
+        notes.append(f"{unreadable} file{'s' if unreadable > 1 else ''} could not be read (graph-agent status names them).")
+    if held.with_vectors < held.chunks:
+        share = 100 * held.with_vectors // max(1, held.chunks)
+        notes.append(f"{share} % of the passages can be searched by meaning yet; all can be searched by words.")
+    return {
+        "complete": not notes,
+        "documents": held.documents,
+        "chunks": held.chunks,
+        "with_vectors": held.with_vectors,
+        "unreadable": unreadable,
+        "notes": notes,
+    }
+
+
+def _unreadable(keys: Any) -> int:
+    """How many files the last sync could not read; 0 when there is no report."""
+    try:
+        blob = keys.get("last-sync")
+        report = orjson.loads(blob) if blob else {}
+    except (GraphAgentError, orjson.JSONDecodeError):
+        return 0
+    failed = report.get("failed") if isinstance(report, dict) else None
+    return len(failed) if isinstance(failed, list | dict) else int(failed or 0)
+
+
+def outcome_rows(outcome: Outcome) -> list[dict[str, Any]]:
+    """Rows of a tool whose artifact is a list."""
+    return [row for row in outcome.artifact if isinstance(row, dict)] if isinstance(outcome.artifact, list) else []

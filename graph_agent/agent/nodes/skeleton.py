@@ -1,0 +1,92 @@
+"""The first stage: what sort of graph it is and what it holds, from the cached skeleton; resets the question."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from graph_agent.agent.stage import Step
+from graph_agent.agent.state import GraphKind, State, Update, fresh
+from graph_agent.text import estimate_tokens
+
+if TYPE_CHECKING:
+    from graph_agent.retrieval.corpus import Corpus
+    from graph_agent.store.skeleton import Skeleton
+
+SHOWN_NAMES = 80  # labels, relationships kept as data; the text has its own bound
+COLLECTION_TOKENS = 450
+
+
+async def run(state: State, step: Step) -> Update:
+    """Ask for the overview, and tell documents from other graphs."""
+    update = fresh()
+    update["mode"] = "extractive" if step.services.model is None else "model"
+    outcome = await step.tool("get_graph_overview")
+    skeleton = await asyncio.to_thread(step.services.tool_context.overview.current)
+    kind = kind_of(skeleton)
+    facts = facts_of(skeleton)
+    if isinstance(outcome.artifact, dict):
+        facts["dropped"] = outcome.artifact.get("dropped") or outcome.artifact.get("left_out") or {}
+    overview = outcome.content
+    if kind == "documents":
+        corpus = await asyncio.to_thread(step.services.tool_context.retriever.corpus)
+        overview = f"{overview}\n{collection(corpus)}"
+        facts["collection"] = {
+            "documents": len(corpus.documents),
+            "folders": [folder.path for folder in corpus.folders][:SHOWN_NAMES],
+            "facets": {facet: list(values)[:20] for facet, values in corpus.facets.items()},
+        }
+    step.counts = {"node_types": len(skeleton.labels), "nodes": skeleton.nodes, "relationships": skeleton.edges}
+    step.detail = {"kind": kind, "tokens": estimate_tokens(overview)}
+    return {**update, "kind": kind, "overview": overview, "overview_facts": facts, "question": cleaned(state)}
+
+
+def cleaned(state: State) -> str:
+    """The question without control characters and lone surrogates."""
+    text = str(state.get("question") or "")
+    return "".join(char for char in text if char in "\n\t" or (char.isprintable() and not "\ud800" <= char <= "\udfff")).strip()
+
+
+def kind_of(skeleton: Skeleton) -> GraphKind:
+    """documents: our own model; empty: nothing, or nothing but GraphMeta; foreign: anything else."""
+    labels = set(skeleton.labels)
+    if {"Document", "MarkdownSection"} <= labels:
+        return "documents"
+    if not labels - {"GraphMeta", "Folder", "Label"}:
+        return "empty"
+    return "foreign"
+
+
+def facts_of(skeleton: Skeleton) -> dict[str, Any]:
+    """The skeleton's names and counts as JSON types, bounded."""
+    return {
+        "labels": dict(list(skeleton.labels.items())[:SHOWN_NAMES]),
+        "all_labels": len(skeleton.labels),
+        "edge_types": dict(list(skeleton.edge_types.items())[:SHOWN_NAMES]),
+        "triples": [[t.source, t.type, t.target, t.count] for t in skeleton.triples[:SHOWN_NAMES]],
+        "pending": skeleton.pending,
+        "vectors": sorted({fact.owner for fact in skeleton.properties if "VECTOR" in fact.indexes}),
+    }
+
+
+def collection(corpus: Corpus) -> str:
+    """What documents there are, in a few lines: folders, facets, titles as far as they fit."""
+    lines = [f"Collection: {len(corpus.documents)} documents in {len(corpus.folders)} folders."]
+    if corpus.folders:
+        lines.append("Folders: " + ", ".join(f"{f.path or f.name} ({len(f.documents)})" for f in corpus.folders[:25]))
+    lines += [
+        f"Label {facet}: " + ", ".join(f"{value} ({count})" for value, count in list(values.items())[:15])
+        for facet, values in list(corpus.facets.items())[:8]
+    ]
+    left = COLLECTION_TOKENS - sum(estimate_tokens(line) for line in lines)
+    titles: list[str] = []
+    for row in corpus.documents:
+        shown = f"{row.title or row.filename} ({row.path})"
+        left -= estimate_tokens(shown) + 1
+        if left < 0:
+            break
+        titles.append(shown)
+    if titles:
+        more = len(corpus.documents) - len(titles)
+        lines.append("Documents: " + "; ".join(titles) + (f"; and {more} more." if more else "."))
+    return "\n".join(lines)

@@ -1,0 +1,122 @@
+"""The few sentences that code, not a model, says in an answer, in the language of the question."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DEFAULT = "en"
+
+_PHRASES: Final[dict[str, dict[str, str]]] = {
+    "sources": {
+        "en": "Sources:", "de": "Quellen:", "fr": "Sources :", "es": "Fuentes:", "it": "Fonti:", "nl": "Bronnen:",
+        "pt": "Fontes:", "zh": "来源：", "ja": "出典：",
+    },
+    "absent": {
+        "en": "This is not in the documents.",
+        "de": "Das steht nicht in den Dokumenten.",
+        "fr": "Cela ne figure pas dans les documents.",
+        "es": "Esto no está en los documentos.",
+        "it": "Questo non è nei documenti.",
+        "nl": "Dit staat niet in de documenten.",
+        "pt": "Isto não está nos documentos.",
+        "zh": "文档中没有相关内容。",
+        "ja": "文書にはありません。",
+    },
+    "searched": {
+        "en": "Searched for:", "de": "Gesucht wurde nach:", "fr": "Recherché :", "es": "Se buscó:",
+        "it": "Cercato:", "nl": "Gezocht naar:", "pt": "Procurado:", "zh": "搜索内容：", "ja": "検索語：",
+    },
+    "closest": {
+        "en": "The closest passages, which do not answer it:",
+        "de": "Die nächstliegenden Stellen, die es nicht beantworten:",
+        "fr": "Les passages les plus proches, qui n'y répondent pas :",
+        "es": "Los pasajes más cercanos, que no lo responden:",
+        "it": "I passi più vicini, che non rispondono:",
+        "nl": "De dichtstbijzijnde passages, die het niet beantwoorden:",
+        "pt": "As passagens mais próximas, que não respondem:",
+        "zh": "最接近但未能回答的段落：",
+        "ja": "最も近いが答えになっていない箇所：",
+    },
+    "extracts": {
+        "en": "Extracts from the documents (no chat model is configured):",
+        "de": "Auszüge aus den Dokumenten (es ist kein Sprachmodell eingerichtet):",
+        "fr": "Extraits des documents (aucun modèle de langage n'est configuré) :",
+        "es": "Extractos de los documentos (no hay ningún modelo de lenguaje configurado):",
+        "it": "Estratti dai documenti (nessun modello linguistico configurato):",
+        "nl": "Fragmenten uit de documenten (er is geen taalmodel ingesteld):",
+        "pt": "Extratos dos documentos (nenhum modelo de linguagem configurado):",
+        "zh": "文档摘录（未配置语言模型）：",
+        "ja": "文書からの抜粋（言語モデルは設定されていません）：",
+    },
+    "extracts_failed": {
+        "en": "Extracts from the documents (the chat model did not give an answer):",
+        "de": "Auszüge aus den Dokumenten (das Sprachmodell gab keine Antwort):",
+        "fr": "Extraits des documents (le modèle de langage n'a pas répondu) :",
+        "es": "Extractos de los documentos (el modelo de lenguaje no dio respuesta):",
+        "it": "Estratti dai documenti (il modello linguistico non ha risposto):",
+        "nl": "Fragmenten uit de documenten (het taalmodel gaf geen antwoord):",
+        "pt": "Extratos dos documentos (o modelo de linguagem não respondeu):",
+        "zh": "文档摘录（语言模型未给出回答）：",
+        "ja": "文書からの抜粋（言語モデルは回答しませんでした）：",
+    },
+    "unverified": {
+        "en": "unverified", "de": "nicht belegt", "fr": "non vérifié", "es": "no verificado", "it": "non verificato",
+        "nl": "niet geverifieerd", "pt": "não verificado", "zh": "未经证实", "ja": "未確認",
+    },
+    "no_rows": {
+        "en": "The graph has no matching data.", "de": "Der Graph enthält keine passenden Daten.",
+        "fr": "Le graphe ne contient aucune donnée correspondante.",
+        "es": "El grafo no contiene datos que coincidan.", "it": "Il grafo non contiene dati corrispondenti.",
+        "nl": "De graaf bevat geen passende gegevens.", "pt": "O grafo não contém dados correspondentes.",
+        "zh": "图中没有匹配的数据。", "ja": "グラフに該当するデータはありません。",
+    },
+    "empty": {
+        "en": "There is nothing here yet: no document has been ingested. Add some with: graph-agent ingest PATH",
+        "de": "Hier ist noch nichts: es wurde kein Dokument eingelesen. Einlesen mit: graph-agent ingest PFAD",
+        "fr": "Il n'y a encore rien ici : aucun document n'a été importé. Importer avec : graph-agent ingest CHEMIN",
+        "es": "Aquí no hay nada todavía: no se ha incorporado ningún documento. Use: graph-agent ingest RUTA",
+    },
+    "unavailable": {
+        "en": "The database is unavailable, so the question could not be looked up.",
+        "de": "Die Datenbank ist nicht erreichbar; die Frage konnte nicht nachgeschlagen werden.",
+        "fr": "La base de données est indisponible ; la question n'a pas pu être recherchée.",
+        "es": "La base de datos no está disponible; no se pudo buscar la pregunta.",
+    },
+    "hello": {
+        "en": "Hello! Ask me about the documents here, and I will answer with citations.",
+        "de": "Hallo! Fragen Sie mich nach den Dokumenten hier; ich antworte mit Belegen.",
+        "fr": "Bonjour ! Posez-moi une question sur les documents ; je réponds avec des citations.",
+        "es": "¡Hola! Pregúnteme sobre los documentos; respondo con citas.",
+    },
+    "abilities": {
+        "en": "I answer questions about the documents in this collection, with citations that open the exact passage: "
+        "facts and figures, comparisons, which documents say something, how many there are, the outline of a document.",
+        "de": "Ich beantworte Fragen zu den Dokumenten dieser Sammlung, mit Belegen, die die genaue Stelle öffnen: "
+        "Tatsachen und Zahlen, Vergleiche, welche Dokumente etwas sagen, wie viele es gibt, die Gliederung eines Dokuments.",
+    },
+    "holds": {
+        "en": "The collection holds", "de": "Die Sammlung enthält", "fr": "La collection contient",
+        "es": "La colección contiene",
+    },
+    "documents": {"en": "documents", "de": "Dokumente", "fr": "documents", "es": "documentos"},
+    "sections": {"en": "sections", "de": "Abschnitte", "fr": "sections", "es": "secciones"},
+    "folders": {"en": "folders", "de": "Ordner", "fr": "dossiers", "es": "carpetas"},
+    "more": {"en": "and {count} more", "de": "und {count} weitere", "fr": "et {count} autres", "es": "y {count} más"},
+    "outline": {
+        "en": "Outline of", "de": "Gliederung von", "fr": "Plan de", "es": "Esquema de",
+    },
+    "partial": {
+        "en": "Not everything could be searched:", "de": "Nicht alles konnte durchsucht werden:",
+        "fr": "Tout n'a pas pu être cherché :", "es": "No se pudo buscar todo:",
+    },
+}  # fmt: skip
+
+
+def phrase(name: str, language: str) -> str:
+    """A phrase in a language, in English when it is not there.
+
+    Raises:
+        KeyError: there is no phrase of that name.
+    """
+    known = _PHRASES[name]
+    return known.get(language, known[DEFAULT])
