@@ -23,6 +23,7 @@ from graph_agent.errors import ConfigurationError, EngineUnavailable, Unreadable
 from graph_agent.ingest.convert.limits import Limits
 from graph_agent.ingest.convert.worker import ConversionWorker
 from graph_agent.ingest.discover import Discovery, discover
+from graph_agent.ingest.labelling import relabel
 from graph_agent.ingest.linking import relink
 from graph_agent.ingest.plan import Plan, Source, make_plan, root_keys
 from graph_agent.ingest.reading import read_documents
@@ -91,6 +92,7 @@ def sync(
             discovery.close()
         if not plan.is_empty:
             relink(graph)
+        report.relabelled = relabel(graph, discovery.roots, report)
         report.documents = len(graph.read(statements.LINK_TARGETS).rows)
         report.seconds_to_search = time.perf_counter() - began
     filled = _embed(graph, embedder, progress, stop) if options.vectors else Filled()

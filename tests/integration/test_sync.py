@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -354,12 +354,23 @@ def test_a_foreign_graph_is_not_written_into(graph: DocumentGraph, embedder: Emb
     assert graph.read("MATCH (n) RETURN count(n)").scalar() == 1
 
 
-EDITS: list[Callable[[Path, random.Random], None]] = [
-    lambda root, rng: write(root, f"new{rng.randrange(9)}.md", f"# New\n\n{rng.random()}\n\n## Part\n\nmore {rng.random()}\n") and None,
-    lambda root, rng: write(root, "a.md", f"# Anchovies\n\nedition {rng.random()}\n") and None,
-    lambda root, rng: (root / rng.choice(sorted(p.name for p in root.glob("*.md")))).unlink() if len(list(root.glob("*.md"))) > 2 else None,
-    lambda root, rng: (lambda p: p.rename(p.with_name(f"moved{rng.randrange(99)}.md")))(rng.choice(sorted(root.glob("*.md")))) if list(root.glob("*.md")) else None,
-]  # fmt: skip
+def edit_at_random(root: Path, rng: random.Random) -> None:
+    """Add, edit, delete or rename one file."""
+    present = sorted(root.glob("*.md"))
+    match rng.choice(["add", "edit", "delete", "rename"]):
+        case "add":
+            write(
+                root,
+                f"new{rng.randrange(9)}.md",
+                f"# New\n\n{rng.random()}\n\n## Part\n\nmore {rng.random()}\n",
+            )
+        case "edit":
+            rng.choice(present).write_text(f"# Edited\n\nedition {rng.random()}\n")
+        case "delete" if len(present) > 2:
+            rng.choice(present).unlink()
+        case _:
+            path = rng.choice(present)
+            path.rename(path.with_name(f"moved{rng.randrange(99)}.md"))
 
 
 @pytest.mark.timeout(3_000)
@@ -388,7 +399,7 @@ def test_killed_at_any_moment_a_rerun_ends_where_a_clean_run_would(
     with DocumentGraph.open(load_settings(data=data)) as graph:
         for number in range(200 if SOAK else 12):
             whole = {path.name: path.read_text() for path in root.glob("*.md")}
-            rng.choice(EDITS)(root, rng)
+            edit_at_random(root, rng)
             whole_after = {path.name: path.read_text() for path in root.glob("*.md")}
             victim = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
             assert victim.stdout is not None
@@ -434,3 +445,52 @@ def test_links_follow_their_targets(graph: DocumentGraph, embedder: Embedder, co
     assert links(graph)[1] == ["Index", "salting", "Document", "Anchovies"], (
         "the heading is gone, the document is not"
     )
+
+
+def labels(graph: DocumentGraph) -> list[list[str]]:
+    return graph.read(
+        "MATCH (d:Document)-[r:LABELLED]->(l:Label) RETURN d.filename, l.facet, l.value, r.source ORDER BY d.filename"
+    ).rows
+
+
+CLASSIFY = """
+[facets.food]
+question = "What is it?"
+default = "drink"
+[facets.food.values.fish]
+description = "From the sea."
+paths = ["a.*"]
+[facets.food.values.bakery]
+match = { title = "Bread" }
+[facets.food.values.drink]
+"""
+
+
+def test_labels_follow_the_classification_without_embedding_again(
+    graph: DocumentGraph, embedder: Embedder, corpus: Path
+) -> None:
+    sync(graph, embedder, [corpus])
+    write(corpus, "classify.toml", CLASSIFY)
+    report = sync(graph, embedder, [corpus])
+    assert (report.relabelled, report.changed, report.vectors) == (3, 0, 0)
+    expected = [
+        ["a.md", "food", "fish", "path"], ["b.md", "food", "bakery", "front_matter"], ["c.txt", "food", "drink", "default"]
+    ]  # fmt: skip
+    assert labels(graph) == expected
+    assert graph.read("MATCH (l:Label {value: 'fish'}) RETURN l.description, l.question").rows == [
+        ["From the sea.", "What is it?"]
+    ]
+    version = graph.version()
+    assert sync(graph, embedder, [corpus]).relabelled == 0
+    assert graph.version() == version
+    write(corpus, "classify.toml", CLASSIFY.replace("default", "defualt"))
+    report = sync(graph, embedder, [corpus])
+    assert "classify.toml:4" in report.failed[0].reason
+    assert labels(graph) == expected, "a fault in the file leaves the old labels"
+    write(corpus, "classify.toml", CLASSIFY.replace('paths = ["a.*"]', 'paths = ["sub/**"]'))
+    assert sync(graph, embedder, [corpus]).relabelled == 3
+    assert [row[2] for row in labels(graph)] == ["drink", "fish", "fish"]
+    (corpus / "classify.toml").unlink()
+    sync(graph, embedder, [corpus])
+    assert labels(graph) == []
+    assert graph.read("MATCH (l:Label) RETURN count(l)").scalar() == 0

@@ -165,16 +165,23 @@ DELETE l
 
 # Labels
 PRESENT_LABELS = """
-MATCH (:Folder)-[e:CONTAINS]->(d:Document)
-OPTIONAL MATCH (d)-[:LABELLED]->(l:Label)
-RETURN d.content_hash AS content_hash, collect(DISTINCT [l.facet, l.value]) AS labels
+MATCH (d:Document)-[r:LABELLED]->(l:Label)
+RETURN d.content_hash AS content_hash, l.facet AS facet, l.value AS value, r.source AS source
+"""
+LABEL_SUBJECTS = """
+MATCH (:Folder)-[:CONTAINS]->(d:Document)
+RETURN DISTINCT d.content_hash AS content_hash, d.path AS path, d.source AS source, properties(d) AS properties
+"""
+LABELS = """
+MATCH (l:Label) RETURN l.facet AS facet, l.value AS value, l.description AS description, l.question AS question
 """
 MERGE_LABELS = """
 UNWIND $rows AS row
 MERGE (l:Label {facet: row[1], value: row[2]})
 WITH l, row
 MATCH (d:Document {content_hash: row[0]})
-MERGE (d)-[:LABELLED]->(l)
+MERGE (d)-[r:LABELLED]->(l)
+SET r.source = row[3]
 """
 DELETE_LABELS = """
 UNWIND $rows AS row
