@@ -300,7 +300,7 @@ def _list(item: Any, depth: int) -> list[str]:
         pad = " " * (len(mark) + 1)
         tight = re.sub(r"\n\n(?=\s*(?:[-*]|\d+\.) )", "\n", inside)
         lines.append(f"{mark} {tight.replace(chr(10), chr(10) + pad)}")
-    return ["\n".join(re.sub(r"[ ]+\n", "\n", line) for line in lines)] if lines else []
+    return ["\n".join(line.rstrip() for line in "\n".join(lines).split("\n"))] if lines else []
 
 
 def _definitions(item: Any, depth: int) -> list[str]:

@@ -13,13 +13,13 @@ from graph_agent.ingest.document import Converted, MetaValue
 
 _ADORNMENT = re.compile(r"^([!-/:-@\[-`{-~])\1{2,}\s*$")
 _DIRECTIVE = re.compile(r"^\s*\.\. +([\w:-]+)::\s*(.*)$")
-_RST_LINK = re.compile(r"`([^`<]+?)\s*<([^`>\s]+)>`__?")
-_RST_ROLE = re.compile(r":[\w:+-]+:`([^`<]+?)(?:\s*<[^`>]*>)?`")
+_RST_LINK = re.compile(r"`([^`<]{1,500}?)\s{0,9}<([^`>\s]{1,2000})>`__?")
+_RST_ROLE = re.compile(r":[\w:+-]{1,60}:`([^`<]{1,500}?)(?:\s{0,9}<[^`>]{0,500}>)?`")
 _RST_LITERAL = re.compile(r"``([^`]+)``")
 _ORG_HEADING = re.compile(r"^(\*+)\s+(?:(?:TODO|DONE|NEXT|WAITING)\s+)?(.*?)(?:\s+:[\w@:]+:)?\s*$")
-_ORG_LINK = re.compile(r"\[\[([^\]]+)\](?:\[([^\]]+)\])?\]")
+_ORG_LINK = re.compile(r"\[\[([^\[\]]{1,2000})\](?:\[([^\[\]]{1,2000})\])?\]")
 _ADOC_HEADING = re.compile(r"^(={1,6})\s+(\S.*?)(?:\s+=+)?\s*$")
-_ADOC_LINK = re.compile(r"(?:link:)?((?:https?://|mailto:)?[^\s\[\]<>|]+)\[([^\]]+)\]")
+_ADOC_LINK = re.compile(r"(?<![^\s(,;])(?:link:)?([^\s\[\]<>|]{1,2000})\[([^\[\]]{1,2000})\]")
 
 
 def _lines(data: bytes) -> tuple[list[str], list[str]]:
@@ -185,13 +185,15 @@ def _adoc_heading(line: str) -> tuple[int, str] | None:
 
 
 def _org_inline(text: str) -> str:
-    text = re.sub(r"(?<!\S)[~=](\S(?:[^~=\n]*\S)?)[~=](?=[\s.,;:!?)]|$)", lambda match: f"`{match[1]}`", text)
+    text = re.sub(
+        r"(?<!\S)[~=](\S(?:[^~=\n]{0,500}\S)?)[~=](?=[\s.,;:!?)]|$)", lambda match: f"`{match[1]}`", text
+    )
     return _ORG_LINK.sub(lambda match: f"[{match[2] or match[1]}]({match[1].removeprefix('file:')})", text)
 
 
 def _adoc_inline(text: str) -> str:
     text = re.sub(
-        r"image::?[^\s\[\]]+\[([^\],]*)[^\]]*\]",
+        r"image::?[^\s\[\]]{1,1000}\[([^\],]{0,500})[^\]]{0,500}\]",
         lambda match: f"[Image: {match[1]}]" if match[1] else "",
         text,
     )

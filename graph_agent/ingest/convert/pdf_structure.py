@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from graph_agent.ingest.convert.pdf_layout import Line
 
-_EDGE = 0.13
+_EDGE = 0.18
 """Running heads and feet stand in this part of the page's height, at either end."""
 
 _NUMBERED = re.compile(
@@ -60,25 +60,28 @@ class Heading:
 def without_running_heads(pages: Sequence[list[Line]], heights: Sequence[float]) -> list[list[Line]]:
     """Pages without the headers, footers and page numbers that repeat.
 
-    A line is one if it stands at a page's edge and the same text, digits aside, stands there on at least
-    three pages and a third of all; on two pages only consecutive page numbers are taken out.
+    A line is one if it stands at a page's edge, apart from the body, and the same text stands at that
+    height on at least three pages and a third of all. Digits may differ in lines of body size or smaller
+    (a larger "Section 3" is a heading). On two pages only consecutive page numbers are taken out.
     """
     count = len(pages)
     if count < 2:
         return list(pages)
+    edges = [_edge_lines(lines, height) for lines, height in zip(pages, heights, strict=True)]
+    body = _body_size([line for page in pages for line in page]) or 0.0
     places: defaultdict[tuple[str, bool], list[float]] = defaultdict(list)
-    for index, lines in enumerate(pages):
-        for line, upper in _edge_lines(lines, heights[index]):
-            places[(_signature(line.text), upper)].append(line.base)
+    for found in edges:
+        for line, upper in found:
+            places[(_signature(line, body), upper)].append(line.base)
     needed = max(3, -(-count // 3))
     repeated = {key for key, bases in places.items() if _at_one_height(bases) >= needed}
-    numbers = _page_numbers(pages, heights)
+    numbered = _page_numbers(edges)
     out = []
-    for index, lines in enumerate(pages):
+    for lines, found in zip(pages, edges, strict=True):
         running = {
             id(line)
-            for line, upper in _edge_lines(lines, heights[index])
-            if (_signature(line.text), upper) in repeated or (numbers and _PAGE_NUMBER.match(line.text))
+            for line, upper in found
+            if (_signature(line, body), upper) in repeated or (numbered and _PAGE_NUMBER.match(line.text))
         }
         kept = [line for line in lines if id(line) not in running]
         out.append(kept or list(lines))
@@ -112,19 +115,20 @@ def _before_gap(zone: list[Line], ordered: list[Line], sign: int) -> list[Line]:
     return []
 
 
-def _signature(text: str) -> str:
-    return re.sub(r"\d+", "#", " ".join(text.casefold().split()))
+def _signature(line: Line, body: float) -> str:
+    text = " ".join(line.text.casefold().split())
+    return text if line.size > 1.08 * body or line.bold else re.sub(r"\d+", "#", text)
 
 
-def _page_numbers(pages: Sequence[list[Line]], heights: Sequence[float]) -> bool:
+def _page_numbers(edges: Sequence[list[tuple[Line, bool]]]) -> bool:
     """Whether numbers alone on an edge line count up with the pages."""
     offsets: Counter[int] = Counter()
-    for index, lines in enumerate(pages):
-        for line, _ in _edge_lines(lines, heights[index]):
+    for index, found in enumerate(edges):
+        for line, _ in found:
             match = _PAGE_NUMBER.match(line.text)
             if match and match[1].isdigit():
                 offsets[int(match[1]) - index] += 1
-    return bool(offsets) and offsets.most_common(1)[0][1] >= max(2, len(pages) // 2)
+    return bool(offsets) and offsets.most_common(1)[0][1] >= max(2, len(edges) // 2)
 
 
 def outline_headings(entries: Sequence[Entry], lines: Sequence[Line]) -> tuple[list[Heading], int]:

@@ -11,8 +11,7 @@ from graph_agent.ingest.document import Block, BlockKind, Converted, MetaValue
 
 _UNSAFE = re.compile("[\x00\ud800-\udfff]")
 _CONTROLS = re.compile("[\x01-\x08\x0b\x0e-\x1f\x7f]")
-_BREAKS = re.compile(r"[ \t]*(?:\r\n|[\n\r\v\f\u0085\u2028\u2029])[ \t]*")
-_SPACES = re.compile(r"[ \t\u00a0\u2007\u202f]+")
+_SPACES = re.compile(r"[ \t\n\r\v\f\u0085\u00a0\u2007\u2028\u2029\u202f]+")
 _MARKS_BLOCK = re.compile(
     r"^([ ]{0,3})(#{1,6}(?=[ \t]|$)|>|<(?=[A-Za-z/!?])|```|~~~|[-+*](?=[ \t])|(?:={2,}|-{2,})[ \t]*$)"
 )
@@ -32,7 +31,7 @@ def clean(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Text on one line, runs of blanks made one: for titles, headings and cells."""
-    return _SPACES.sub(" ", _BREAKS.sub(" ", clean(text))).strip()
+    return _SPACES.sub(" ", clean(text)).strip()
 
 
 def heading(level: int, text: str) -> str:
