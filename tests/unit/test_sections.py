@@ -35,11 +35,14 @@ def outline(text: str, name: str = "doc.md") -> list[tuple[int, str, int]]:
 def check_slices(converted: Converted, sections: list[Section]) -> None:
     """Every section is a slice, they follow one another, and only blank text is in none."""
     text = converted.markdown
+    line, counted = 1, 0
     followers: list[Section | None] = [*sections[1:], None]
     for section, following in zip(sections, followers, strict=False):
         assert section.text == text[section.start : section.end]
         assert section.end == (following.start if following else len(text))
-        assert section.start_line == 1 + len(re.findall(r"\r\n?|\n", text[: section.start]))
+        line += len(re.findall(r"\r\n?|\n", text[counted : section.start]))
+        counted = section.start
+        assert section.start_line == line
     first = sections[0].start if sections else len(text)
     assert not text[converted.body_start : first].strip()
 
