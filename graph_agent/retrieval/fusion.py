@@ -108,26 +108,32 @@ def model_knows(model: str, language: str) -> bool:
     return language in {"en", "und"} or not any(part in name for part in _ENGLISH_MODELS)
 
 
-def fuse(bm25: Float, vector: Float, *, vector_floor: float, weights: Weights) -> Float:
-    """Fused score of each candidate, 0 to 1.
+def fuse(bm25: Float, vector: Float, *, vector_floor: float, weights: Weights, coverage: float) -> Float:
+    """Fused score of each candidate, above 0 and at most 1.
+
+    The best possible score of a query is what speaks for it at all: the coverage of its words and the
+    nearest cosine, by the legs' weights. So a query that nothing answers scores low throughout.
 
     Args:
         bm25: score of each candidate by keywords, 0 or more.
         vector: cosine of each candidate.
         vector_floor: cosine of an unrelated passage (the scope's mean).
         weights: of the legs.
+        coverage: share of the query's weight that the best keyword match holds, 0 to 1.
     """
     by_words = _worth(bm25 / max(float(bm25.max(initial=0.0)), 1e-9))
-    span = float(vector.max(initial=vector_floor)) - vector_floor
-    by_meaning = _worth(
-        np.clip((vector - vector_floor) / span, 0.0, 1.0) if span > 1e-9 else np.zeros_like(vector)
-    )
-    total = weights.bm25 + weights.vector
-    return (weights.bm25 * by_words + weights.vector * by_meaning) / (total or 1.0)
+    nearest = float(vector.max(initial=vector_floor))
+    span = nearest - vector_floor
+    # Below the floor counts against a passage, half as much at most as being nearest counts for it
+    shares = np.clip((vector - vector_floor) / span, -1.0, 1.0) if span > 1e-9 else np.zeros_like(vector)
+    fused = weights.bm25 * by_words + weights.vector * _worth(shares)
+    strength = weights.bm25 * coverage + weights.vector * min(1.0, max(0.0, nearest))
+    # A thousandth keeps those that nothing speaks for in order, above 0
+    return np.maximum(fused, 0.0) * (0.999 * strength) + 0.001 * (fused + 0.5) / 1.5
 
 
 def _worth(share: Float) -> Float:
-    """61 / (60 + rank) for scores given as shares of the best, stretched to 0..1."""
+    """61 / (60 + rank) for scores given as shares of the best, stretched so that 0 gives 0 and 1 gives 1."""
     ranks = 1.0 + STRETCH * (1.0 - share)
     return ((K + 1) / (K + ranks) - _FLOOR) / (1.0 - _FLOOR)
 

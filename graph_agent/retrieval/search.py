@@ -304,18 +304,18 @@ class Retriever:
             return (
                 np.zeros(len(rows))
                 if similar is None
-                else np.clip(similar.of_rows(rows), 0.0, 1.0).astype(np.float64)
+                else _above_zero(similar.of_rows(rows).astype(np.float64))
             )
         if mode == "bm25" or similar is None:
             explanation["score_kind"] = SCORE_KINDS["bm25"]
             return boosted / max(leg.most, float(boosted.max(initial=0.0)), 1e-9)
-        weights = self._weights(corpus, ranking, rows, boosted, account)
+        weights, coverage = self._weights(corpus, ranking, rows, boosted, account)
         cosines = similar.of_rows(rows).astype(np.float64)
-        return fuse(boosted, cosines, vector_floor=similar.floor, weights=weights)
+        return fuse(boosted, cosines, vector_floor=similar.floor, weights=weights, coverage=coverage)
 
     def _weights(
         self, corpus: Corpus, ranking: _Ranking, rows: Rows, boosted: Float, account: dict[str, Any]
-    ) -> Weights:
+    ) -> tuple[Weights, float]:
         query = ranking.query
         coverage, lacking = 0.0, list(query.surfaces)
         if boosted.max(initial=0.0) > 0:
@@ -337,7 +337,7 @@ class Retriever:
         account["words_missing_in_best"] = lacking[:20]
         if rare:
             account["rare_identifiers"] = rare[:10]
-        return weights
+        return weights, coverage
 
     def _contained(
         self,
@@ -376,6 +376,11 @@ def _checked(queries: str | Sequence[str], mode: str, limit: int, per: str) -> l
     if not texts:
         raise BadArgument("query is empty.", "Say what to look for.")
     return texts
+
+
+def _above_zero(cosines: Float) -> Float:
+    """Cosines as scores in (0, 1]; those below 0 keep their order just above it."""
+    return np.where(cosines > 1e-3, np.minimum(cosines, 1.0), 1e-4 * (2.0 + np.minimum(cosines, 1e-3)))
 
 
 def _searched(scope: Scope | None, documents: int) -> str:
