@@ -162,6 +162,8 @@ def test_a_tool_round_is_accepted(scripted_server: ScriptedServer) -> None:
     call = asked.tool_calls[0]
     answer = model.invoke([HumanMessage("Hello"), asked, ToolMessage("42 rows", tool_call_id=call["id"])])
     assert answer.content == "Done"
+    first, second = (request.input_tokens for request in scripted_server.requests)
+    assert second - first > 20  # the call in the history, with its id, counts as well as its result
 
 
 @pytest.mark.parametrize("method", ["json_schema", "function_calling", "json_mode"])
@@ -255,17 +257,18 @@ def test_wait_for_requests(scripted_server: ScriptedServer) -> None:
 
 
 def test_stop_breaks_what_hangs_and_leaves_no_thread() -> None:
-    before = threading.active_count()
     server = ScriptedServer(hang(300)).start()
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(1) as pool, httpx.Client(trust_env=False) as idle:
+        idle.get(f"{server.base_url}/models")
         call = pool.submit(chat_model(server, timeout=60).invoke, "Hello")
-        server.wait_for_requests(1)
+        server.wait_for_requests(2)
         started = time.monotonic()
         server.stop()
         with pytest.raises(openai.APIConnectionError):
             call.result(10)
         assert time.monotonic() - started < 3
-    assert threading.active_count() <= before
+        left = [thread.name for thread in threading.enumerate()]
+        assert not [name for name in left if "process_request" in name or name == "scripted"]
     with pytest.raises(RuntimeError, match="does not run"):
         _ = server.base_url
 

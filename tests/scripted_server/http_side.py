@@ -116,9 +116,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def serve(self) -> None:
         """Read one request, have it answered, send the answer."""
-        length = int(self.headers.get("Content-Length") or 0)
-        raw = self.rfile.read(length)
-        if len(raw) < length:
+        raw = self._request_body()
+        if raw is None:
             self.close_connection = True  # the client left before it had sent the whole request
             return
         path = self.path.partition("?")[0]
@@ -126,12 +125,7 @@ class Handler(BaseHTTPRequestHandler):
             self._whole(Body(200, json.dumps(self.server.owner.state()).encode()))
             return
         headers = {name.lower(): value for name, value in self.headers.items()}
-        body: dict[str, Any] = {}
-        if "transfer-encoding" in headers:
-            self.close_connection = True
-            fault = "a request body in chunks is not read here"
-        else:
-            body, fault = _parsed(raw)
+        body, fault = _parsed(raw)
         request = self.server.owner.receive(self.command, path, headers, body)
         reply = self.server.owner.fail(fault, request) if fault else self.server.owner.answer(request)
         try:
@@ -141,6 +135,21 @@ class Handler(BaseHTTPRequestHandler):
             request.outcome = "client left"
 
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = serve
+
+    def _request_body(self) -> bytes | None:
+        """The whole body, of known length or in chunks; None when it ends too early."""
+        if "chunked" not in self.headers.get("Transfer-Encoding", ""):
+            length = int(self.headers.get("Content-Length") or 0)
+            raw = self.rfile.read(length)
+            return raw if len(raw) == length else None
+        raw = b""
+        while size := int(self.rfile.readline().strip() or b"-1", 16):
+            part = self.rfile.read(max(size, 0) + 2)
+            if len(part) != size + 2:
+                return None
+            raw += part[:-2]
+        self.rfile.readline()
+        return raw
 
     def _send(self, reply: Completion | Body | Hang, request: Received) -> None:
         if isinstance(reply, Hang):

@@ -192,7 +192,10 @@ class ScriptedServer:
             raise RuntimeError("the scripted server runs already")
         self._httpd = Httpd(self._port, self)
         loop = {"poll_interval": 0.02}
-        threading.Thread(target=self._httpd.serve_forever, kwargs=loop, name="scripted", daemon=True).start()
+        self._loop = threading.Thread(
+            target=self._httpd.serve_forever, kwargs=loop, name="scripted", daemon=True
+        )
+        self._loop.start()
         return self
 
     def stop(self) -> None:
@@ -200,6 +203,7 @@ class ScriptedServer:
         httpd, self._httpd = self._httpd, None
         if httpd is not None:
             httpd.stop()
+            self._loop.join(1.0)
 
     def __enter__(self) -> ScriptedServer:
         return self.start()
