@@ -39,7 +39,7 @@ def contained_rows(
     Returns:
         Rows of the corpus, a score from 0 to 1 for each, and what was given up when no section has all words.
     """
-    words = _words(" ".join(queries))
+    words = wanted_words(queries)
     if not words:
         return np.zeros(0, dtype=np.intp), np.zeros(0), None
     found = graph.read(
@@ -79,9 +79,9 @@ def _shares(corpus: Corpus, source: CorpusSource, rows: Sequence[int], words: Se
     return [sum(word in text for word in words) / len(words) for text in texts]
 
 
-def _words(text: str) -> list[str]:
+def wanted_words(queries: Sequence[str]) -> list[str]:
     """Quoted phrases and words in lower case, stop words left out unless there is nothing else."""
-    text = clean_query(text)
+    text = clean_query(" ".join(queries))
     phrases = quoted_phrases(text)
     rest = text
     for phrase in phrases:

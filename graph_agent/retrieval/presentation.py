@@ -50,6 +50,7 @@ def present(
     per: str,
     rerank: Reranker | None,
     explanation: dict[str, Any],
+    within: Sequence[str] = (),
 ) -> tuple[Hit, ...]:
     """The first `limit` hits.
 
@@ -61,6 +62,7 @@ def present(
         limit: how many. per: section or chunk.
         rerank: puts texts in a better order, or says why it did not.
         explanation: is told about repeats and reranking.
+        within: pieces of words to mark in snippets besides the queries' terms.
     """
     units = _units(corpus, rows, scores, scope, per)
     explanation["candidates"] = len(units)
@@ -75,7 +77,16 @@ def present(
     ranks = _ranks(corpus, rankings, per)
     marks = _marks(corpus, rankings)
     return tuple(
-        _hit(corpus, unit, passages[corpus.chunk_id(unit.row)], ranks, marks, repeats.get(unit.row, []), per)
+        _hit(
+            corpus,
+            unit,
+            passages[corpus.chunk_id(unit.row)],
+            ranks,
+            marks,
+            within,
+            repeats.get(unit.row, []),
+            per,
+        )
         for unit in chosen
     )
 
@@ -195,6 +206,7 @@ def _hit(
     passage: Passage,
     ranks: dict[str, dict[tuple[int, int], int]],
     marks: dict[str, tuple[int, float]],
+    within: Sequence[str],
     repeats: Sequence[str],
     per: str,
 ) -> Hit:
@@ -219,7 +231,9 @@ def _hit(
         title=document.title,
         source=document.source,
         filename=document.filename,
-        snippet=snippet(passage.text, marks, languages=(corpus.languages.get(text_hash, "en"),)),
+        snippet=snippet(
+            passage.text, marks, languages=(corpus.languages.get(text_hash, "en"),), within=within
+        ),
         index=int(corpus.indexes[unit.row]),
         repeats=tuple(dict.fromkeys(repeats)),
     )

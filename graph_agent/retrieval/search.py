@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graph_agent.errors import BadArgument, EmbeddingMismatch, ModelUnavailable
-from graph_agent.retrieval.containment import contained_rows
+from graph_agent.retrieval.containment import contained_rows, wanted_words
 from graph_agent.retrieval.corpus import Corpus, Coverage, Mask
 from graph_agent.retrieval.documents import near_names
 from graph_agent.retrieval.fusion import Evidence, Weights, combine_queries, decide_weights, fuse
@@ -355,7 +355,7 @@ class Retriever:
         leg = keyword_leg(corpus, query, corpus.index.live, 0)
         hits = present(
             corpus, self._source, rows, scores, rankings=[(query, leg, None)], scope=scope, limit=limit, per=per,
-            rerank=None, explanation=explanation,
+            rerank=None, explanation=explanation, within=wanted_words(texts),
         )  # fmt: skip
         return hits, relaxed
 

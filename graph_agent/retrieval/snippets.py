@@ -34,6 +34,7 @@ def snippet(
     terms: dict[str, tuple[int, float]],
     *,
     languages: Sequence[str] = ("en",),
+    within: Sequence[str] = (),
     length: int = LENGTH,
 ) -> str:
     """A piece of `text` of at most `length` characters around its best match, on one line.
@@ -43,6 +44,7 @@ def snippet(
         terms: index terms looked for, with the number of the query's word that each stands for and that
             word's weight; a window is as good as the weights of the different words in it.
         languages: stemmers by which the terms were made.
+        within: lower-case pieces of text; a word that holds one is marked, too.
         length: limit in characters, marks and ellipses included.
 
     Matched words are set in **bold**, but never within a link's target, an address, a tag or code. No
@@ -51,7 +53,7 @@ def snippet(
     text = _flat(text[:_MAX_SCANNED])
     if not text:
         return ""
-    matches = _matches(text, terms, languages)
+    matches = _matches(text, terms, languages, within)
     budget = length - 2 * len(ELLIPSIS)
     start, end = _window(text, matches, budget)
     inside = [match for match in matches if match.start >= start and match.end <= end]
@@ -75,11 +77,16 @@ def _flat(text: str) -> str:
     return _SPACE.sub(" ", text).strip()
 
 
-def _matches(text: str, terms: dict[str, tuple[int, float]], languages: Sequence[str]) -> list[_Match]:
+def _matches(
+    text: str, terms: dict[str, tuple[int, float]], languages: Sequence[str], within: Sequence[str]
+) -> list[_Match]:
     found: dict[tuple[int, int], _Match] = {}
     for language in languages or ("en",):
         for token in tokens(text, language):
             hits = [terms[term] for term in token.terms if term in terms]
+            if within and not hits:
+                word = text[token.start : token.end].lower()
+                hits = [(-1 - at, 1.0) for at, piece in enumerate(within) if piece in word]
             if hits:
                 group, weight = max(hits, key=lambda hit: hit[1])
                 found.setdefault((token.start, token.end), _Match(token.start, token.end, group, weight))
