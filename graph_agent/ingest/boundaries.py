@@ -20,9 +20,18 @@ _JOINER = "\u200d"
 _MODIFIERS = range(0x1F3FB, 0x1F400)
 _TAGS = range(0xE0020, 0xE0080)
 _FLAGS = range(0x1F1E6, 0x1F200)
-_JAMO = range(0x1100, 0x1200)
-_JAMO_B = range(0xD7B0, 0xD7FC)
-_HANGUL = range(0xAC00, 0xD7FC)
+_EXTENDERS = "\u200d\u200c\u0e33\u0eb3"
+_PREPENDED = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\u0d4e"
+_JAMO = (
+    ("L", 0x1100, 0x115F), ("V", 0x1160, 0x11A7), ("T", 0x11A8, 0x11FF), ("L", 0xA960, 0xA97C),
+    ("V", 0xD7B0, 0xD7C6), ("T", 0xD7CB, 0xD7FB),
+)  # fmt: skip
+_SYLLABLE = frozenset(
+    {
+        ("L", "L"), ("L", "V"), ("L", "LV"), ("L", "LVT"), ("LV", "V"), ("LV", "T"), ("V", "V"), ("V", "T"),
+        ("LVT", "T"), ("T", "T"),
+    }
+)  # fmt: skip
 
 
 class Rank(IntEnum):
@@ -176,25 +185,37 @@ def _region(text: str, lines: list[tuple[int, int]], first: int, after: int) -> 
 def is_grapheme_break(text: str, offset: int) -> bool:
     """Whether a text may be cut before `offset` without parting what is seen as one character.
 
-    Errs on the side of not cutting: combining marks, joiners, variation selectors, emoji modifiers, flags,
-    Hangul jamo, Indic conjuncts and CR LF stay together (after UAX 29).
+    After UAX 29: combining marks, joiners, variation selectors, emoji modifiers, flags, Hangul jamo, Indic
+    conjuncts and CR LF stay together. Where the standard leaves a doubt, there is no break.
     """
     if offset <= 0 or offset >= len(text):
         return True
     before, after = text[offset - 1], text[offset]
-    if after < "\u0300":
-        return before != _JOINER and not (before == "\r" and after == "\n")
-    code = ord(after)
-    if unicodedata.category(after) in ("Mn", "Me", "Mc") or after in (_JOINER, "\u200c", "\u0e33", "\u0eb3"):
+    if before < " " or before in "\u2028\u2029\x85":
+        return not (before == "\r" and after == "\n")
+    if before == _JOINER or before in _PREPENDED:
         return False
-    if code in _MODIFIERS or code in _TAGS or before == _JOINER or unicodedata.combining(before) == 9:
+    if after < "\u0300":
+        return True
+    code = ord(after)
+    if unicodedata.category(after) in ("Mn", "Me", "Mc") or after in _EXTENDERS:
+        return False
+    if code in _MODIFIERS or code in _TAGS or unicodedata.combining(before) == 9:
         return False
     if code in _FLAGS and ord(before) in _FLAGS:
-        run = 0
+        run = 1
         while offset - 1 - run >= 0 and ord(text[offset - 1 - run]) in _FLAGS:
             run += 1
         return run % 2 == 0
-    if code in _JAMO or code in _JAMO_B:
-        previous = ord(before)
-        return not (previous in _JAMO or previous in _HANGUL)
-    return True
+    return (_hangul(before), _hangul(after)) not in _SYLLABLE
+
+
+def _hangul(char: str) -> str:
+    """The place of a Hangul character in a syllable: L, V, T, LV or LVT; "" for others."""
+    code = ord(char)
+    if 0xAC00 <= code <= 0xD7A3:
+        return "LVT" if (code - 0xAC00) % 28 else "LV"
+    for name, first, last in _JAMO:
+        if first <= code <= last:
+            return name
+    return ""

@@ -215,9 +215,11 @@ class _Cutter:
         while True:
             end = self._whole_character(floor, self._cut(start, floor, budget, chars))
             piece = self._piece(start, end, header)
-            if piece is None or piece.tokens <= self._size or budget <= 1:
+            if piece is None or piece.tokens <= self._size or chars <= 1:
                 return piece, end
-            budget = max(1, min(budget - 1, budget - (piece.tokens - self._size)))
+            # Part of a word can take more tokens than all of it (an unknown word is one): fewer characters, too.
+            budget = max(1, budget - (piece.tokens - self._size))
+            chars = min(end - start - 1, (end - start) * self._size // piece.tokens)
 
     def _piece(self, start: int, end: int, header: tuple[int, int] = (0, 0)) -> _Piece | None:
         """The chunk of a span with blanks trimmed, None if nothing is left; its tokens counted exactly."""
@@ -357,8 +359,8 @@ class _Cutter:
         for position in sentence_starts(self._text, begin, end):
             if position < low or self._tokens.count(position, end) > self._overlap:
                 continue
-            inside = self._layout.region_at(position) is not None
-            if not inside and not _PARAGRAPH.search(self._text, position, end):
+            apart = layout.region_at(position) is None and is_grapheme_break(self._text, position)
+            if apart and not _PARAGRAPH.search(self._text, position, end):
                 return position
         return end
 
