@@ -341,7 +341,9 @@ def _goes_on(above: Line, line: Line) -> bool:
     """Whether a line continues the paragraph of the line above it."""
     if line.table or line.mono != above.mono or abs(line.size - above.size) > 0.15 * above.size:
         return False
-    if _BULLET.match(line.text) or (_ITEM.match(line.text) and above.text.endswith(_ENDS)):
+    if _BULLET.match(line.text) or (
+        _ITEM.match(line.text) and (above.text.endswith(_ENDS) or _ITEM.match(above.text))
+    ):
         return False
     gap = line.base - above.base
     if gap < -0.5 * line.size:  # the top of the next column

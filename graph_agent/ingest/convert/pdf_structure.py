@@ -105,7 +105,8 @@ def _edge_lines(lines: list[Line], height: float) -> list[tuple[Line, bool]]:
 
 
 def _before_gap(zone: list[Line], ordered: list[Line], sign: int) -> list[Line]:
-    for count in range(min(len(zone), 4), 0, -1):
+    """The lines from the page's edge to the first gap, at most four; none if the text begins without a gap."""
+    for count in range(1, min(len(zone), 4) + 1):
         last = zone[count - 1]
         if count == len(ordered):
             return zone[:count]
@@ -279,7 +280,7 @@ def _rank(line: Line, index: int, lines: Sequence[Line], body: float) -> float:
         return line.size
     if (
         not line.bold
-        or line.pieces > 1
+        or line.pieces > 1 + numbered
         or line.size < 0.95 * body
         or len(text) > 90
         or text.endswith((".", ":"))
