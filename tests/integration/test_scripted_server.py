@@ -110,12 +110,13 @@ def test_stream_without_usage_when_not_asked_or_absent(scripted_server: Scripted
 
 
 def test_a_delayed_stream_arrives_piece_by_piece(scripted_server: ScriptedServer) -> None:
-    scripted_server.script(text(["a", "b", "c"], delay=0.15))
+    scripted_server.script(text(["a", "b", "c"], delay=0.4))
     seen = [(c.content, time.time()) for c in chat_model(scripted_server).stream("Hello") if c.content]
     assert [content for content, _ in seen] == ["a", "b", "c"]
-    for (_, arrived), sent in zip(seen, scripted_server.requests[0].chunk_times, strict=True):
-        assert abs(arrived - sent) < 0.1
-    assert seen[-1][1] - seen[0][1] >= 0.29
+    sent = scripted_server.requests[0].chunk_times
+    assert sent[1] - sent[0] >= 0.39
+    assert sent[2] - sent[1] >= 0.39
+    assert seen[0][1] < sent[2]  # the first was here before the last was sent
 
 
 def test_hold_stops_the_stream_after_the_first_chunk(scripted_server: ScriptedServer) -> None:
@@ -266,7 +267,7 @@ def test_stop_breaks_what_hangs_and_leaves_no_thread() -> None:
         server.stop()
         with pytest.raises(openai.APIConnectionError):
             call.result(10)
-        assert time.monotonic() - started < 3
+        assert time.monotonic() - started < 10
         left = [thread.name for thread in threading.enumerate()]
         assert not [name for name in left if "process_request" in name or name == "scripted"]
     with pytest.raises(RuntimeError, match="does not run"):

@@ -100,7 +100,7 @@ def test_hang_runs_into_the_clients_timeout(scripted_server: ScriptedServer, str
     started = time.monotonic()
     with pytest.raises(openai.APITimeoutError):
         asked(chat_model(scripted_server, timeout=0.3), stream)
-    assert 0.25 < time.monotonic() - started < 3
+    assert 0.25 < time.monotonic() - started < 10
     assert scripted_server.requests[0].settled() == "client left"
 
 
@@ -114,7 +114,7 @@ def test_hang_closes_after_its_time(scripted_server: ScriptedServer) -> None:
 
 def test_a_stream_that_stalls_runs_into_the_clients_timeout(scripted_server: ScriptedServer) -> None:
     scripted_server.script(text(["a", "b"], delay=30))
-    assert text_before(openai.APITimeoutError, chat_model(scripted_server, timeout=0.3)) == "a"
+    assert text_before(openai.APITimeoutError, chat_model(scripted_server, timeout=1)) == "a"
     assert len(scripted_server.requests[0].chunk_times) == 1
 
 
