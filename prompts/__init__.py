@@ -51,10 +51,13 @@ def _own_text(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"The prompt {path} cannot be read: {error}.", "Mend the file or remove it.") from None
+        raise ConfigurationError(
+            f"The prompt {path} cannot be read: {error}.", "Mend the file or remove it."
+        ) from None
     if not text.strip() or len(text) > MAX_CHARACTERS:
         raise ConfigurationError(
-            f"The prompt {path} has {len(text.strip())} characters.", f"Give it 1 to {MAX_CHARACTERS:,}, or remove the file."
+            f"The prompt {path} has {len(text.strip())} characters.",
+            f"Give it 1 to {MAX_CHARACTERS:,}, or remove the file.",
         )
     return text
 

@@ -36,7 +36,7 @@ def evaluate(expression: str) -> float | int:
     """
     import ast
 
-    from simpleeval import DEFAULT_OPERATORS, EvalWithCompoundTypes, InvalidExpression
+    from simpleeval import DEFAULT_OPERATORS, EvalWithCompoundTypes, InvalidExpression  # type: ignore[import-untyped]
 
     if not expression.strip():
         raise BadArgument("The expression is empty.", "Give one such as (1200 - 950) / 950 * 100.")
@@ -51,7 +51,15 @@ def evaluate(expression: str) -> float | int:
     )
     try:
         value = evaluator.eval(text)
-    except (InvalidExpression, ArithmeticError, SyntaxError, TypeError, ValueError, RecursionError, MemoryError) as error:
+    except (
+        InvalidExpression,
+        ArithmeticError,
+        SyntaxError,
+        TypeError,
+        ValueError,
+        RecursionError,
+        MemoryError,
+    ) as error:
         reason = str(error) or type(error).__name__
         raise BadArgument(
             f"The expression {expression!r} cannot be evaluated: {reason}.",
@@ -78,12 +86,15 @@ def _checked(value: Any, expression: str) -> float | int:
         return int(value)
     if isinstance(value, int):
         if abs(value) >= 10**MAX_DIGITS:
-            raise BadArgument(f"The value of {expression!r} has over {MAX_DIGITS} digits.", "Use smaller numbers.")
+            raise BadArgument(
+                f"The value of {expression!r} has over {MAX_DIGITS} digits.", "Use smaller numbers."
+            )
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
     raise BadArgument(
-        f"The expression {expression!r} has no number as its value.", "Write arithmetic only, with a finite value."
+        f"The expression {expression!r} has no number as its value.",
+        "Write arithmetic only, with a finite value.",
     )
 
 

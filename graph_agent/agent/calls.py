@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -99,7 +99,7 @@ class ModelCalls:
                     reply: AIMessage = await self._bound(options).ainvoke(
                         list(messages), config={"tags": [NO_STREAM]}
                     )
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - every client library has exceptions of its own
                 budget.count_model_call(tokens, estimated=True)
                 await self._after_failure(error, attempt, budget, fall_through=fall_through)
                 continue
@@ -107,7 +107,7 @@ class ModelCalls:
             return reply
         raise AssertionError("unreachable: the last failure is raised")
 
-    async def stream(self, messages: Sequence[BaseMessage], budget: Budget) -> AsyncIterator[Piece]:
+    async def stream(self, messages: Sequence[BaseMessage], budget: Budget) -> AsyncGenerator[Piece]:
         """The pieces of one reply. A failure before the first piece is retried; a later one is raised.
 
         Raises:
@@ -130,13 +130,13 @@ class ModelCalls:
 
     async def _stream_once(
         self, messages: Sequence[BaseMessage], budget: Budget, tokens: int
-    ) -> AsyncIterator[Piece]:
+    ) -> AsyncGenerator[Piece]:
         total: BaseMessageChunk | None = None
         finish = ""
         shown = ""
         stream = self._bound({}).astream(list(messages))
         try:
-            async with aclosing(stream) as chunks:  # type: ignore[type-var]
+            async with aclosing(stream) as chunks:
                 while True:
                     try:
                         async with asyncio.timeout(self._patience(budget)):
@@ -158,7 +158,9 @@ class ModelCalls:
     def _bound(self, options: dict[str, Any]) -> Any:
         model: Any = self.model
         if self.quirks.without:
-            fields = {name: None for name in self.quirks.without if name in type(model).model_fields}
+            fields: dict[str, Any] = {
+                name: None for name in self.quirks.without if name in type(model).model_fields
+            }
             if "stream_options" in self.quirks.without:
                 fields["stream_usage"] = False
             if "max_completion_tokens" in self.quirks.without:
@@ -173,7 +175,9 @@ class ModelCalls:
     def _patience(self, budget: Budget) -> float:
         return max(0.05, min(budget.limits.model_timeout_s, budget.seconds_left))
 
-    async def _after_failure(self, error: Exception, attempt: int, budget: Budget, *, fall_through: bool) -> None:
+    async def _after_failure(
+        self, error: Exception, attempt: int, budget: Budget, *, fall_through: bool
+    ) -> None:
         """Wait for the next attempt, or raise the failure in our own words."""
         kind = trouble(error)
         log.warning("model call failed (%s): %s", kind, type(error).__name__)
@@ -204,7 +208,9 @@ class ModelCalls:
 
     def _count(self, budget: Budget, estimate: int, reply: Any, shown: str = "") -> None:
         usage = getattr(reply, "usage_metadata", None) or {}
-        output = usage.get("output_tokens") or estimate_tokens(shown or text_of(getattr(reply, "content", "")))
+        output = usage.get("output_tokens") or estimate_tokens(
+            shown or text_of(getattr(reply, "content", ""))
+        )
         budget.count_model_call(
             int(usage.get("input_tokens") or estimate), int(output), estimated=not usage.get("input_tokens")
         )

@@ -134,9 +134,9 @@ def _serializer() -> Any:
 
 def _postgres(url: str) -> BaseCheckpointSaver[Any]:
     try:
-        from langgraph.checkpoint.postgres import PostgresSaver
-        from psycopg import Connection
-        from psycopg.rows import dict_row
+        from langgraph.checkpoint.postgres import PostgresSaver  # type: ignore[import-not-found,unused-ignore]
+        from psycopg import Connection  # type: ignore[import-not-found,unused-ignore]
+        from psycopg.rows import dict_row  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         raise ConfigurationError(
             "GRAPH_AGENT_CHECKPOINTS needs the package langgraph-checkpoint-postgres.",
@@ -146,10 +146,11 @@ def _postgres(url: str) -> BaseCheckpointSaver[Any]:
         connection = Connection.connect(url, autocommit=True, prepare_threshold=0, row_factory=dict_row)
         saver = threaded(PostgresSaver)(connection)
         saver.setup()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - psycopg is not a dependency of ours
         kind = type(error).__name__
         raise ConfigurationError(
-            f"The Postgres server of GRAPH_AGENT_CHECKPOINTS is not usable ({kind}).", "Check the URL and that it runs."
+            f"The Postgres server of GRAPH_AGENT_CHECKPOINTS is not usable ({kind}).",
+            "Check the URL and that it runs.",
         ) from None
     return saver  # type: ignore[no-any-return]
 

@@ -18,7 +18,10 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 # [3], [1, 2], [1-3], [^1]; not the text of a Markdown link; numbers start at 1, so `a[0]` is none
 _CITATION = re.compile(r"\[\^?([1-9]\d{0,2}(?:\s*[,;\u2013-]\s*\^?[1-9]\d{0,2})*)\](?!\()")
 _SPACED_CITATION = re.compile(r"[ \t]*" + _CITATION.pattern)
-_FOREIGN = re.compile(r"\u3010\s*(\d{1,3})[^\u3011\n]{0,30}\u3011|\[(?:passage|source|quelle|ref)\.?\s*(\d{1,3})\]", re.IGNORECASE)
+_FOREIGN = re.compile(
+    r"\u3010\s*(\d{1,3})[^\u3011\n]{0,30}\u3011|\[(?:passage|source|quelle|ref)\.?\s*(\d{1,3})\]",
+    re.IGNORECASE,
+)
 _SOURCES_HEAD = re.compile(
     r"\n\s*(?:#{1,6}\s*|\*\*)?(?:sources?|references|quellen?|fuentes|fonti|bronnen|fontes|来源|參考|参考资料|出典)"
     r"(?:\*\*)?\s*[:\uff1a]?\s*(?:\*\*)?\s*\n",
@@ -114,7 +117,11 @@ def source_list(passages: Iterable[Passage], cited: Sequence[int], language: str
 
 
 def bind(
-    answer: str, passages: Iterable[Passage], *, failed: Mapping[int, Any], quotes: Mapping[int, str] | None = None
+    answer: str,
+    passages: Iterable[Passage],
+    *,
+    failed: Mapping[int, Any],
+    quotes: Mapping[int, str] | None = None,
 ) -> list[Citation]:
     """A Citation for each number that the answer cites.
 
@@ -136,7 +143,9 @@ def bind(
             found.append(Citation(n=n))
             continue
         exact = (quotes or {}).get(n, "")
-        start, quote = _located(passage.text, exact) if exact else best_quote(passage.text, sentences.get(n, []))
+        start, quote = (
+            _located(passage.text, exact) if exact else best_quote(passage.text, sentences.get(n, []))
+        )
         found.append(
             Citation(
                 n=n,

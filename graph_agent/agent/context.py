@@ -62,7 +62,7 @@ class Resolved:
     stream: bool
 
 
-def resolve(runtime: Runtime[AgentContext | None], built_with: Services | None) -> Resolved:
+def resolve(runtime: Runtime[AgentContext], built_with: Services | None) -> Resolved:
     """The context of a run, from the run itself or from what the machine was built with.
 
     Raises:

@@ -18,7 +18,10 @@ class Sample(NamedTuple):
 
 
 DOCUMENT_SAMPLES = (
-    Sample("How many documents are there?", "MATCH (:Folder)-[:CONTAINS]->(d:Document) RETURN count(DISTINCT d) AS documents"),
+    Sample(
+        "How many documents are there?",
+        "MATCH (:Folder)-[:CONTAINS]->(d:Document) RETURN count(DISTINCT d) AS documents",
+    ),
     Sample(
         "How many documents are in the folder reports?",
         "MATCH (f:Folder)-[:CONTAINS*0..]->(:Folder)-[:CONTAINS]->(d:Document) "
@@ -73,9 +76,18 @@ DOCUMENT_SAMPLES = (
         "Which documents are from the year 2025?",
         "MATCH (d:Document) WHERE d.date STARTS WITH '2025' RETURN d.path AS document, d.date AS date ORDER BY date",
     ),
-    Sample("Which document is the longest?", "MATCH (d:Document) RETURN d.path AS document, d.token_count AS tokens ORDER BY tokens DESC LIMIT 1"),
-    Sample("How many documents are in German?", "MATCH (d:Document) WHERE d.language = 'de' RETURN count(d) AS documents"),
-    Sample("How many PDF files are there?", "MATCH (d:Document) WHERE d.media_type = 'application/pdf' RETURN count(d) AS documents"),
+    Sample(
+        "Which document is the longest?",
+        "MATCH (d:Document) RETURN d.path AS document, d.token_count AS tokens ORDER BY tokens DESC LIMIT 1",
+    ),
+    Sample(
+        "How many documents are in German?",
+        "MATCH (d:Document) WHERE d.language = 'de' RETURN count(d) AS documents",
+    ),
+    Sample(
+        "How many PDF files are there?",
+        "MATCH (d:Document) WHERE d.media_type = 'application/pdf' RETURN count(d) AS documents",
+    ),
 )
 
 
@@ -96,7 +108,9 @@ def schema_samples(facts: Mapping[str, Any], properties: Sequence[Mapping[str, A
     number = _property_of(properties, "Integer", "Float")
     found: list[Sample] = []
     for label in labels[:3]:
-        found.append(Sample(f"How many {label} are there?", f"MATCH (n:{quoted(label)}) RETURN count(n) AS count"))
+        found.append(
+            Sample(f"How many {label} are there?", f"MATCH (n:{quoted(label)}) RETURN count(n) AS count")
+        )
         if label in text:
             name, example = text[label]
             found.append(
@@ -121,8 +135,10 @@ def schema_samples(facts: Mapping[str, Any], properties: Sequence[Mapping[str, A
     return found
 
 
-def _relation_samples(source: str, kind: str, target: str, text: Mapping[str, tuple[str, Any]]) -> list[Sample]:
-    one, other = source.split(":")[0], target.split(":")[0]
+def _relation_samples(
+    source: str, kind: str, target: str, text: Mapping[str, tuple[str, Any]]
+) -> list[Sample]:
+    one, other = source.split(":", maxsplit=1)[0], target.split(":", maxsplit=1)[0]
     if not one or not other:
         return []
     left = f"a.{quoted(text[one][0])}" if one in text else "id(a)"
@@ -148,7 +164,9 @@ def _property_of(properties: Sequence[Mapping[str, Any]], *types: str) -> dict[s
         if row.get("owner_kind", "node") != "node" or not set(types) & set(row.get("types") or []):
             continue
         example = next(iter(row.get("examples") or row.get("values") or []), "x")
-        if owner not in found or (name.lower() in {"name", "title"} and found[owner][0].lower() not in {"name", "title"}):
+        if owner not in found or (
+            name.lower() in {"name", "title"} and found[owner][0].lower() not in {"name", "title"}
+        ):
             found[owner] = (name, example)
     return found
 

@@ -80,7 +80,7 @@ class SourcesFound(Event):
 class AnswerToken(Event):
     """The next piece of the answer."""
 
-    type: Literal["answer_token"] = "answer_token"  # noqa: S105 - not a secret
+    type: Literal["answer_token"] = "answer_token"
     text: str
 
 

@@ -9,7 +9,12 @@ from __future__ import annotations
 import xxhash
 
 # Markers by which chat templates part the speakers; within data they must not look like one.
-_TEMPLATE_MARKS = (("<|", "<\u200b|"), ("|>", "|\u200b>"), ("[INST]", "[\u200bINST]"), ("<<SYS>>", "<\u200b<SYS>>"))
+_TEMPLATE_MARKS = (
+    ("<|", "<\u200b|"),
+    ("|>", "|\u200b>"),
+    ("[INST]", "[\u200bINST]"),
+    ("<<SYS>>", "<\u200b<SYS>>"),
+)
 
 
 def fence(kind: str, text: str) -> str:

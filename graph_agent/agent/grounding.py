@@ -16,11 +16,15 @@ from graph_agent.agent.response import Finding, Passage, Status
 from graph_agent.agent.sentences import on_one_line
 from graph_agent.text import Number, fold, numbers, same_number, words
 
-_QUOTED = re.compile(r"[\u201c\u201e\u201d]([^\u201c\u201d\u201e\n]{8,600}?)[\u201d\u201c]|\u00ab\s?([^\u00bb\n]{8,600}?)\s?\u00bb|(?<!\w)\"([^\"\n]{8,600}?)\"(?!\w)|\u300c([^\u300d\n]{4,600}?)\u300d")
+_QUOTED = re.compile(
+    r"[\u201c\u201e\u201d]([^\u201c\u201d\u201e\n]{8,600}?)[\u201d\u201c]|\u00ab\s?([^\u00bb\n]{8,600}?)\s?\u00bb|(?<!\w)\"([^\"\n]{8,600}?)\"(?!\w)|\u300c([^\u300d\n]{4,600}?)\u300d"
+)
 _ELLIPSIS = re.compile(r"\[?(?:\u2026|\.\.\.)\]?")
 _MARKUP = re.compile(r"[*_`#>|\\]+")
 _ORDINAL_ITEM = re.compile(r"^\s*\d{1,3}[.)]\s+")
-_IDENTIFIER = re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9]+(?:[-_./][A-Za-z0-9]+)*\b|\b[A-Z]{2,}[-_ ]?\d[\w.-]*|\b[a-z]+[A-Z]\w+|\b\w+_\w+\b")
+_IDENTIFIER = re.compile(
+    r"\b(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9]+(?:[-_./][A-Za-z0-9]+)*\b|\b[A-Z]{2,}[-_ ]?\d[\w.-]*|\b[a-z]+[A-Z]\w+|\b\w+_\w+\b"
+)
 _CAPITAL = r"[A-Z\u00c0-\u00de][\w'\u2019-]+"
 _NAME = re.compile(rf"\b{_CAPITAL}(?:(?:\s+(?:of|the|and|de|van|von|der|la|le|du)){{0,2}}\s+{_CAPITAL})+")
 _JOINERS = frozenset({"of", "the", "and", "de", "van", "von", "der", "la", "le", "du"})
@@ -141,7 +145,10 @@ def _rounded_result(number: Number, results: Iterable[Number]) -> bool:
     """Whether a figure is a calculated value, rounded as the answer shows it."""
     for result in results:
         for value in result.readings:
-            for reading in (*number.readings, *([100 * r for r in number.readings] if number.percent else [])):
+            for reading in (
+                *number.readings,
+                *([100 * r for r in number.readings] if number.percent else []),
+            ):
                 step = 10.0 ** -_decimals(number.text)
                 if abs(reading - value) <= 0.5 * step + 1e-9 * max(1.0, abs(value)):
                     return True
@@ -193,7 +200,8 @@ def _missing_names(bare: str, texts: Sequence[str], elsewhere: Sequence[str], la
 
 def marked(answer: str, evidence: Evidence, language: str) -> str:
     """The answer with what did not pass the check marked: `[9?]` for a passage that was not read, and a word
-    after a sentence whose figures, quotations or names are not in what it cites."""
+    after a sentence whose figures, quotations or names are not in what it cites.
+    """
     pieces: list[str] = []
     at = 0
     for cited in cited_statements(answer):
@@ -207,7 +215,11 @@ def marked(answer: str, evidence: Evidence, language: str) -> str:
             text = text.replace(f"[{n}]", f"[{n}?]")
         if not unread:
             word = f"({phrase('unverified', language)})"
-            text = f"{text[:-1].rstrip()} {word} |" if cited.statement.kind == "row" and text.endswith("|") else f"{text} {word}"
+            text = (
+                f"{text[:-1].rstrip()} {word} |"
+                if cited.statement.kind == "row" and text.endswith("|")
+                else f"{text} {word}"
+            )
         pieces.append(text)
         at = cited.statement.end
     return "".join([*pieces, answer[at:]])

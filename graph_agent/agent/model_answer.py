@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -46,11 +47,12 @@ async def written_answer(
         messages = _request(prompt, request, budget, share)
         reader = _Reader(request, budget.limits.answer_tokens)
         try:
-            async for piece in calls.stream(messages, budget):
-                for part in reader.taken(piece):
-                    yield part
-                if reader.stopped:
-                    break
+            async with aclosing(calls.stream(messages, budget)) as pieces:
+                async for piece in pieces:
+                    for part in reader.taken(piece):
+                        yield part
+                    if reader.stopped:
+                        break
         except ContextTooLong:
             if attempt:
                 raise
@@ -120,7 +122,9 @@ class _Reader:
             self.text += " …"
         elif not self._finish and self.text and not _ends_well(self.text) and not self.stopped:
             self.complete = False
-            parts.append(Remark("The model's stream ended without saying that it was done; the answer may be cut."))
+            parts.append(
+                Remark("The model's stream ended without saying that it was done; the answer may be cut.")
+            )
         return parts
 
     @property
@@ -145,13 +149,13 @@ class _Reader:
             return []
         self._held += text
         if self._deciding:
-            head = self._held.lstrip(" \n\t*`\"#")
+            head = self._held.lstrip(' \n\t*`"#')
             if not final and len(head) < len(MARK) and MARK.startswith(head):
                 return []
             self._deciding = False
             if head.startswith(MARK):
                 self.absent = True
-                self._held = head[len(MARK) :].lstrip(" \n\t*`\".:")
+                self._held = head[len(MARK) :].lstrip(' \n\t*`".:')
             else:
                 self._held = self._held.lstrip()
         if self.absent and not final:
@@ -173,7 +177,10 @@ class _Reader:
         if start >= 0:
             self.stopped, self.complete = True, False
             self.text = self.text[:start].rstrip() + " …"
-            return [Replace(self.text, "the model repeated itself"), Remark("The model repeated itself and was stopped.")]
+            return [
+                Replace(self.text, "the model repeated itself"),
+                Remark("The model repeated itself and was stopped."),
+            ]
         if estimate_tokens(self.text) > self.most_tokens:
             self.stopped, self.complete = True, False
             return [Text(" …"), Remark(f"The answer was cut at {self.most_tokens:,} tokens.")]
@@ -227,7 +234,9 @@ def _around(request: AnswerRequest) -> list[str]:
         parts.append(fence("overview", request.overview))
     if request.rows:
         parts.append(fence("rows", request.rows))
-    results = [call for one in request.rounds for call in one["calls"] if not call["failed"] and not call["repeated"]]
+    results = [
+        call for one in request.rounds for call in one["calls"] if not call["failed"] and not call["repeated"]
+    ]
     left = TOOL_RESULT_TOKENS
     for call in results:
         if call["name"] in {"get_section_content", "calculate"}:
@@ -238,7 +247,10 @@ def _around(request: AnswerRequest) -> list[str]:
             parts.append(fence("result", text))
     if request.calculations:
         parts.append(
-            fence("calculated", "\n".join(f"{one['expression']} = {one['result']}" for one in request.calculations))
+            fence(
+                "calculated",
+                "\n".join(f"{one['expression']} = {one['result']}" for one in request.calculations),
+            )
         )
     if request.notes:
         parts.append(fence("coverage", "\n".join(request.notes)))
@@ -251,7 +263,9 @@ def _around(request: AnswerRequest) -> list[str]:
 
 
 def _shown_passage(passage: Passage) -> str:
-    where = ", ".join(part for part in (passage.display_path, f"p. {passage.page}" if passage.page else "") if part)
+    where = ", ".join(
+        part for part in (passage.display_path, f"p. {passage.page}" if passage.page else "") if part
+    )
     title = " > ".join(passage.breadcrumb) or passage.title
     return f"[{passage.n}] {title} ({where})\n{passage.text}"
 

@@ -18,7 +18,14 @@ from graph_agent.agent.calls import ModelCalls, estimate_messages
 from graph_agent.agent.cypher_examples import samples_for
 from graph_agent.agent.fencing import fence, plain
 from graph_agent.agent.model_answer import written_answer
-from graph_agent.agent.reasoner import AnswerRequest, CypherRequest, Part, PlanRequest, ReadRequest, ToolRequest
+from graph_agent.agent.reasoner import (
+    AnswerRequest,
+    CypherRequest,
+    Part,
+    PlanRequest,
+    ReadRequest,
+    ToolRequest,
+)
 from graph_agent.agent.replies import find_json, known_name, text_of, without_thinking
 from graph_agent.agent.response import Mode, Passage
 from graph_agent.agent.state import GraphKind, PlanState, ScopeChoice, Turn
@@ -80,7 +87,9 @@ class Plan(BaseModel):
         if isinstance(value, str):
             return [value]
         if isinstance(value, dict):
-            return [{"facet": facet, "values": v if isinstance(v, list) else [v]} for facet, v in value.items()]
+            return [
+                {"facet": facet, "values": v if isinstance(v, list) else [v]} for facet, v in value.items()
+            ]
         return value
 
 
@@ -116,9 +125,13 @@ class ModelReasoner:
         if conversation := conversation_text(request.turns, TURN_TOKENS):
             parts.append(fence("conversation", conversation))
         if request.kind == "foreign":
-            parts.append("This graph holds no documents: nothing can be read, `search` finds nodes by meaning.")
+            parts.append(
+                "This graph holds no documents: nothing can be read, `search` finds nodes by meaning."
+            )
         parts += [f"Today is {datetime.now(UTC).date().isoformat()}.", f"Question: {plain(request.question)}"]
-        plan = await structured(self.calls, _messages(self._prompts["plan"], parts), Plan, budget, keep_calls=1)
+        plan = await structured(
+            self.calls, _messages(self._prompts["plan"], parts), Plan, budget, keep_calls=1
+        )
         return planned(plan, request)
 
     async def write_cypher(self, request: CypherRequest, budget: Budget) -> str:
@@ -129,11 +142,15 @@ class ModelReasoner:
         )
         parts = [fence("schema", request.schema)]
         if not repairing:
-            parts.append(fence("samples", "\n".join(f"{sample.question}\n{sample.cypher}" for sample in samples)))
+            parts.append(
+                fence("samples", "\n".join(f"{sample.question}\n{sample.cypher}" for sample in samples))
+            )
         parts.append(f"Question: {plain(request.plan['question'])}")
         parts += [fence("attempt", _attempt(attempt)) for attempt in request.attempts]
         prompt = self._prompts["repair" if repairing else "cypher"]
-        reply = await self.calls.complete(_messages(prompt, parts), budget, keep_calls=1, keep_tokens=ANSWER_OVERHEAD)
+        reply = await self.calls.complete(
+            _messages(prompt, parts), budget, keep_calls=1, keep_tokens=ANSWER_OVERHEAD
+        )
         return without_thinking(text_of(reply.content))
 
     async def choose_tools(self, request: ReadRequest, budget: Budget) -> list[ToolRequest]:
@@ -141,7 +158,11 @@ class ModelReasoner:
         parts = [f"Question: {plain(request.plan['question'])}"]
         if request.rows:
             parts.append(fence("rows", request.rows))
-        parts.append(fence("found", digest(request.passages, DIGEST_TOKENS)) if request.passages else "Nothing was found yet.")
+        parts.append(
+            fence("found", digest(request.passages, DIGEST_TOKENS))
+            if request.passages
+            else "Nothing was found yet."
+        )
         keep = ANSWER_OVERHEAD + min(
             budget.limits.passage_tokens, sum(estimate_tokens(passage.text) for passage in request.passages)
         )
@@ -151,7 +172,12 @@ class ModelReasoner:
         if self.calls.quirks.tools:
             try:
                 reply = await self.calls.complete(
-                    [*messages, *_history(request)], budget, keep_calls=1, keep_tokens=keep, fall_through=True, tools=schemas
+                    [*messages, *_history(request)],
+                    budget,
+                    keep_calls=1,
+                    keep_tokens=keep,
+                    fall_through=True,
+                    tools=schemas,
                 )
             except ModelUnavailable as error:
                 if not refuses_tools(error):
@@ -172,11 +198,16 @@ class ModelReasoner:
     ) -> list[ToolRequest]:
         """Tool calls of a model that has none: as JSON in its text."""
         results = [
-            fence("result", f"{call['name']} {json.dumps(call['arguments'], ensure_ascii=False)}\n{call['content']}")
+            fence(
+                "result",
+                f"{call['name']} {json.dumps(call['arguments'], ensure_ascii=False)}\n{call['content']}",
+            )
             for one in request.rounds
             for call in one["calls"]
         ]
-        tools = json.dumps([schema["function"] for schema in schemas], ensure_ascii=False, separators=(",", ":"))
+        tools = json.dumps(
+            [schema["function"] for schema in schemas], ensure_ascii=False, separators=(",", ":")
+        )
         wanted = (
             f"The tools: {tools}\nReply with JSON only: "
             '{"calls": [{"name": "...", "arguments": {}}]}, or {"calls": []} when there is enough.'
@@ -206,7 +237,9 @@ def planned(plan: Plan, request: PlanRequest) -> PlanState:
         ("search", search, plan.search_reason),
         ("read", plan.read and not talk, plan.read_reason),
     ):
-        (needs if wanted else skips)[name] = reason.strip() or ("the plan needs it" if wanted else "not needed")
+        (needs if wanted else skips)[name] = reason.strip() or (
+            "the plan needs it" if wanted else "not needed"
+        )
     phrases = [phrase.strip()[:300] for phrase in plan.phrases if phrase.strip()][:MAX_PHRASES]
     language = plan.language.strip().lower()[:2]
     return {
@@ -217,7 +250,9 @@ def planned(plan: Plan, request: PlanRequest) -> PlanState:
         "phrases": list(dict.fromkeys([*phrases, question])) if search else phrases,
         "scope": _scope(plan, request.kind),
         "node_labels": plan.node_labels[:8],
-        "language": language if len(language) == 2 and language.isalpha() else detect_language(request.question),
+        "language": language
+        if len(language) == 2 and language.isalpha()
+        else detect_language(request.question),
         "details": {},
     }
 
@@ -287,12 +322,18 @@ def tool_schema(tool: BaseTool) -> dict[str, Any]:
 
 def requested(reply: AIMessage, names: set[str]) -> list[ToolRequest]:
     """The tool calls of a reply, names mended, each with what is wrong with it."""
-    calls = [{"name": call["name"], "arguments": call["args"], "id": call.get("id")} for call in reply.tool_calls]
+    calls = [
+        {"name": call["name"], "arguments": call["args"], "id": call.get("id")} for call in reply.tool_calls
+    ]
     for call in reply.invalid_tool_calls:
         raw = str(call.get("args") or "")
         read = find_json(raw)
         calls.append(
-            {"name": call.get("name") or "", "arguments": read if read is not None else raw, "id": call.get("id")}
+            {
+                "name": call.get("name") or "",
+                "arguments": read if read is not None else raw,
+                "id": call.get("id"),
+            }
         )
     return [_request(call, names) for call in calls]
 
@@ -306,7 +347,10 @@ def _request(call: dict[str, Any], names: set[str]) -> ToolRequest:
         arguments = find_json(arguments) if arguments.strip() else {}
     if name is None:
         return ToolRequest(
-            identity, given[:64] or "unknown", {}, f"There is no tool {given[:64]!r}. The tools are {', '.join(sorted(names))}."
+            identity,
+            given[:64] or "unknown",
+            {},
+            f"There is no tool {given[:64]!r}. The tools are {', '.join(sorted(names))}.",
         )
     if arguments is not None and not isinstance(arguments, dict):
         arguments = None
@@ -329,12 +373,19 @@ def _history(request: ReadRequest) -> list[BaseMessage]:
     messages: list[BaseMessage] = []
     for one in request.rounds:
         calls = [
-            {"id": call["id"], "name": _safe_name(call["name"]), "args": call["arguments"], "type": "tool_call"}
+            {
+                "id": call["id"],
+                "name": _safe_name(call["name"]),
+                "args": call["arguments"],
+                "type": "tool_call",
+            }
             for call in one["calls"]
         ]
         messages.append(AIMessage("", tool_calls=calls))
         messages += [
-            ToolMessage(fence("result", call["content"]), tool_call_id=call["id"], name=_safe_name(call["name"]))
+            ToolMessage(
+                fence("result", call["content"]), tool_call_id=call["id"], name=_safe_name(call["name"])
+            )
             for call in one["calls"]
         ]
     return messages
@@ -342,7 +393,10 @@ def _history(request: ReadRequest) -> list[BaseMessage]:
 
 def _safe_name(name: str) -> str:
     """A tool name that a server accepts, also when the model made it up."""
-    return "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in name)[:64] or "unknown"
+    return (
+        "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in name)[:64]
+        or "unknown"
+    )
 
 
 def _attempt(attempt: dict[str, Any]) -> str:

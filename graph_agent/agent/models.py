@@ -13,13 +13,21 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 # Providers that init_chat_model knows; any other `a:b` is the name of a model on the endpoint, as in llama3:8b.
-PROVIDERS = frozenset(
-    """anthropic azure_ai azure_openai bedrock bedrock_converse cohere deepseek fireworks google_anthropic_vertex
-    google_genai google_vertexai groq huggingface ibm mistralai nvidia ollama openrouter perplexity together
-    upstage xai""".split()
+_PROVIDER_NAMES = (
+    "anthropic azure_ai azure_openai bedrock bedrock_converse cohere deepseek fireworks "
+    "google_anthropic_vertex google_genai google_vertexai groq huggingface ibm mistralai nvidia ollama "
+    "openrouter perplexity together upstage xai "
 )
+PROVIDERS = frozenset(_PROVIDER_NAMES.split())
 Trouble = Literal["retry", "connection", "context", "parameter", "refused", "fatal"]
-_CONTEXT_SIGNS = ("context_length", "context length", "maximum context", "too many tokens", "prompt is too long", "n_ctx")
+_CONTEXT_SIGNS = (
+    "context_length",
+    "context length",
+    "maximum context",
+    "too many tokens",
+    "prompt is too long",
+    "n_ctx",
+)
 _NO_KEY = "unused"
 MAX_OUTPUT_TOKENS = 4_000
 
@@ -76,9 +84,10 @@ def _openai(name: str, settings: Settings) -> BaseChatModel:
             stream_chunk_timeout=None,
             use_responses_api=False,
         )
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - every provider has exceptions of its own
         raise ConfigurationError(
-            f"The chat model {name!r} cannot be set up: {one_line(error)}.", "Check OPENAI_BASE_URL and the model's name."
+            f"The chat model {name!r} cannot be set up: {one_line(error)}.",
+            "Check OPENAI_BASE_URL and the model's name.",
         ) from None
 
 
@@ -107,9 +116,10 @@ def _by_provider(name: str, provider: str, settings: Settings) -> BaseChatModel:
             f"GRAPH_AGENT_MODEL={name} needs a package that is not installed: {one_line(error)}.",
             "Install the package that it names, or use an OpenAI-compatible endpoint.",
         ) from None
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - every provider has exceptions of its own
         raise ConfigurationError(
-            f"GRAPH_AGENT_MODEL={name} is not usable: {one_line(error)}.", f"Check the name and the key of {provider}."
+            f"GRAPH_AGENT_MODEL={name} is not usable: {one_line(error)}.",
+            f"Check the name and the key of {provider}.",
         ) from None
     return cast("BaseChatModel", made)
 
@@ -152,15 +162,23 @@ def unavailable(error: BaseException, name: str) -> ModelUnavailable:
         return error
     kind = trouble(error)
     if kind == "context":
-        return ContextTooLong(f"The request was too long for the model {name}: {said}.", "Lower GRAPH_AGENT_PASSAGE_TOKENS.")
+        return ContextTooLong(
+            f"The request was too long for the model {name}: {said}.", "Lower GRAPH_AGENT_PASSAGE_TOKENS."
+        )
     if status in {401, 403}:
-        return ModelUnavailable(f"The model's server refused the key (HTTP {status}).", "Check OPENAI_API_KEY.")
+        return ModelUnavailable(
+            f"The model's server refused the key (HTTP {status}).", "Check OPENAI_API_KEY."
+        )
     if kind == "refused":
         return ModelUnavailable(f"The model {name} was refused: {said}.", "Check GRAPH_AGENT_MODEL.")
     if kind == "connection":
-        return ModelUnavailable(f"The model's server cannot be reached: {said}.", "Check OPENAI_BASE_URL, and that it runs.")
+        return ModelUnavailable(
+            f"The model's server cannot be reached: {said}.", "Check OPENAI_BASE_URL, and that it runs."
+        )
     if kind == "retry" and status is None:
-        return ModelUnavailable(f"The model {name} did not answer in time.", "Try again, or raise GRAPH_AGENT_MODEL_TIMEOUT_S.")
+        return ModelUnavailable(
+            f"The model {name} did not answer in time.", "Try again, or raise GRAPH_AGENT_MODEL_TIMEOUT_S."
+        )
     return ModelUnavailable(f"The model {name} failed: {said}.", "Try again.")
 
 
@@ -197,7 +215,12 @@ def _is_connection(error: BaseException) -> bool:
         if seen is None:
             return False
         name = type(seen).__name__
-        if isinstance(seen, OSError) or "Connect" in name or "Protocol" in name or name in {"ReadError", "WriteError"}:
+        if (
+            isinstance(seen, OSError)
+            or "Connect" in name
+            or "Protocol" in name
+            or name in {"ReadError", "WriteError"}
+        ):
             return True
         seen = seen.__cause__ or seen.__context__
     return False

@@ -108,7 +108,9 @@ def sources_in(artifact: Mapping[str, Any], documents: Mapping[str, str]) -> lis
                 title=str(row.get("title") or ""),
                 hits=int(row.get("hits") or 0),
                 date=row.get("date"),
-                labels={str(facet): [str(value) for value in _listed(values)] for facet, values in labels.items()},
+                labels={
+                    str(facet): [str(value) for value in _listed(values)] for facet, values in labels.items()
+                },
             )
         )
     return found
@@ -120,7 +122,9 @@ def merged_sources(known: Sequence[Source], new: Iterable[Source]) -> list[Sourc
     for source in new:
         key = source.document_id or source.path
         before = by_key.get(key)
-        by_key[key] = source if before is None else before.model_copy(update={"hits": before.hits + source.hits})
+        by_key[key] = (
+            source if before is None else before.model_copy(update={"hits": before.hits + source.hits})
+        )
     return list(by_key.values())
 
 
@@ -162,7 +166,7 @@ def section_passage(section: Section, n: int, *, start: int = 0, end: int | None
 
 def node_passages(rows: Iterable[Mapping[str, Any]], first_number: int = 1) -> list[Passage]:
     """Passages of a foreign graph: the nodes that vector_search gave."""
-    passages = []
+    passages: list[Passage] = []
     for row in rows:
         properties = row.get("properties") or {}
         labels = ":".join(row.get("labels") or [])
@@ -211,14 +215,24 @@ def _by_section(found: Sequence[Found], sections: Mapping[str, Section]) -> list
 def _orphan(one: Found) -> Section:
     """A chunk of an older graph, which has no section: it stands for itself."""
     return Section(
-        section_id=one.section_id, text=one.text, title=one.title, page=one.page, path=one.display_path, document=one.title
+        section_id=one.section_id,
+        text=one.text,
+        title=one.title,
+        page=one.page,
+        path=one.display_path,
+        document=one.title,
     )
 
 
 def _span(text: str, piece: str) -> tuple[int, int] | None:
-    piece = piece.strip()
-    start = text.find(piece) if piece else -1
-    return (start, start + len(piece)) if start >= 0 else None
+    """Where a passage stands in its section; a piece of a table has had its header rows put on top."""
+    lines = piece.strip().splitlines(keepends=True)
+    for skipped in (0, 2, 3):
+        rest = "".join(lines[skipped:]).strip()
+        start = text.find(rest) if rest else -1
+        if start >= 0:
+            return start, start + len(rest)
+    return None
 
 
 def _window(pieces: _Pieces) -> tuple[int, int]:

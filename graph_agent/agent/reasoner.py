@@ -63,6 +63,7 @@ class ReadRequest:
     rows: str
     rounds: Sequence[ReadRound]
     tools: Sequence[BaseTool]
+    runs: Sequence[dict[str, Any]] = ()
 
 
 @dataclass(frozen=True)
@@ -138,12 +139,16 @@ class Done:
     Attributes:
         answered: False when it says that the documents do not hold the answer.
         quotes: exact quotes by number of the passage, when the answer is made of extracts.
+        complete: False when the answer broke off.
+        checks: "trusted" when every word comes from a passage, a query or ourselves.
+        detail: for the stage's event.
     """
 
     answered: bool
     quotes: dict[int, str] = field(default_factory=dict)
     complete: bool = True
     checks: Literal["check", "trusted"] = "check"
+    detail: dict[str, Any] = field(default_factory=dict)
 
 
 Part = Text | Replace | Remark | Done

@@ -172,7 +172,13 @@ def _open_brackets(text: str) -> tuple[list[str] | None, bool]:
 def known_name(name: str, names: Collection[str]) -> str | None:
     """The tool that a model means by `name`: `searchsearchsearch`, `functions.search` and `search()` are search."""
     name = name.strip().removesuffix("()")
-    for candidate in (name, name.rpartition(".")[2], name.rpartition(":")[2], name.lower(), name.replace("-", "_")):
+    for candidate in (
+        name,
+        name.rpartition(".")[2],
+        name.rpartition(":")[2],
+        name.lower(),
+        name.replace("-", "_"),
+    ):
         if candidate in names:
             return candidate
     for known in sorted(names, key=len, reverse=True):

@@ -6,22 +6,25 @@ Serves both sides of a citation: what is quoted from a passage, and what an answ
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["sentence", "item", "row", "header", "code", "heading"]
 
+_SHORT_WORDS = (
+    "e.g i.e etc vs cf al fig figs no nos vol pp p ed eds dr mr mrs ms prof st inc ltd co corp approx "
+    "dept est jr sr bzw ca z.b d.h u.a o.ä usw evtl ggf inkl exkl nr str abs art bspw vgl sog max min mio "
+    "mrd tsd dipl ing env av bd hr fr jan feb mar apr jun jul aug sep sept oct nov dec "
+)
 _FENCE = re.compile(r"[ \t]{0,3}(```+|~~~+)")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
 _ITEM = re.compile(r"[ \t]*(?:[-*+\u2022]|\d{1,3}[.)]|\[[ xX]\])[ \t]+")
 _RULE = re.compile(r"[ \t]*\|?[ \t:|-]*-{2,}[ \t:|-]*$")
-_ABBREVIATIONS = frozenset(
-    """e.g i.e etc vs cf al fig figs no nos vol pp p ed eds dr mr mrs ms prof st inc ltd co corp approx dept est jr sr
-    bzw ca z.b d.h u.a o.ä usw evtl ggf inkl exkl nr str abs art bspw vgl sog max min mio mrd tsd dipl ing
-    env av bd hr fr jan feb mar apr jun jul aug sep sept oct nov dec""".split()
+_ABBREVIATIONS = frozenset(_SHORT_WORDS.split())
+_END = re.compile(
+    r"(?:[.!?\u2026]+[\"'\u201d\u2019\u00bb)\]]*(?=\s|$)|[\u3002\uff01\uff1f]+[\u300d\u300f\u201d\uff09]*)"
 )
-_END = re.compile(r"(?:[.!?\u2026]+[\"'\u201d\u2019\u00bb)\]]*(?=\s|$)|[\u3002\uff01\uff1f]+[\u300d\u300f\u201d\uff09]*)")
 _TAIL = re.compile(r"[ \t]*(?:\n[ \t]*)?(?:\[\^?\d[\d,;\s\u2013-]*\]|\u3010[^\u3011\n]{1,20}\u3011)")
 _LAST_WORD = re.compile(r"[\w.]+$")
 
@@ -82,7 +85,7 @@ def _blocks(text: str) -> Iterator[Statement]:
             at = last + 1
 
 
-def _table(text: str, lines: list[_Line], at: int) -> Iterator[Statement]:
+def _table(text: str, lines: list[_Line], at: int) -> Generator[Statement, None, int]:
     first = at
     while at < len(lines) and lines[at].text.lstrip().startswith("|"):
         line = lines[at]
@@ -138,7 +141,11 @@ def _is_end(text: str, begin: int, match: re.Match[str], end: int) -> bool:
     if following and following[0].islower():
         return False
     # "1. Mai", "Nr. 5", "J. Smith": an ordinal, an abbreviation, an initial
-    return not (before in _ABBREVIATIONS or (len(before) <= 2 and before.isdigit()) or (len(before) == 1 and before.isalpha()))
+    return not (
+        before in _ABBREVIATIONS
+        or (len(before) <= 2 and before.isdigit())
+        or (len(before) == 1 and before.isalpha())
+    )
 
 
 def _span(text: str, start: int, end: int, kind: Kind) -> Iterator[Statement]:

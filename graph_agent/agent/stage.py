@@ -93,7 +93,8 @@ class Step:
         """Tell what was found."""
         self.emit(
             SourcesFound(
-                passages=[Passage(**passage) for passage in passages], sources=[Source(**source) for source in sources]
+                passages=[Passage(**passage) for passage in passages],
+                sources=[Source(**source) for source in sources],
             )
         )
 

@@ -63,7 +63,7 @@ class PlanState(TypedDict):
 
 
 class ReadCall(TypedDict):
-    """One tool call of the reading loop, with what came back."""
+    """One tool call of the reading loop, with what came back; `artifact` only where code reads on in it."""
 
     id: str
     name: str
@@ -71,6 +71,7 @@ class ReadCall(TypedDict):
     content: str
     failed: bool
     repeated: bool
+    artifact: Json
 
 
 class ReadRound(TypedDict):

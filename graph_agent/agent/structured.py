@@ -69,17 +69,26 @@ async def structured(
         if way != WAYS[-1]:
             # it took the request, but the reply is broken: once more, in plain words
             return await _plain(calls, messages, form, budget, keep_calls, keep_tokens)
-    raise BadReply(f"The model's reply is no {form.__name__}: {reply_problem}.", "Try again or use another model.")
+    raise BadReply(
+        f"The model's reply is no {form.__name__}: {reply_problem}.", "Try again or use another model."
+    )
 
 
 async def _plain(
-    calls: ModelCalls, messages: Sequence[BaseMessage], form: type[Form], budget: Budget, keep_calls: int, keep_tokens: int
+    calls: ModelCalls,
+    messages: Sequence[BaseMessage],
+    form: type[Form],
+    budget: Budget,
+    keep_calls: int,
+    keep_tokens: int,
 ) -> Form:
     request, options = _request("text", messages, form)
     reply = await calls.complete(request, budget, keep_calls=keep_calls, keep_tokens=keep_tokens, **options)
     value, problem = _read(reply, form)
     if value is None:
-        raise BadReply(f"The model's reply is no {form.__name__}: {problem}.", "Try again or use another model.")
+        raise BadReply(
+            f"The model's reply is no {form.__name__}: {problem}.", "Try again or use another model."
+        )
     return value
 
 
@@ -103,7 +112,9 @@ def _closed(node: Any, definitions: dict[str, Any]) -> Any:
         return node
     if "$ref" in node:
         return _closed(definitions[node["$ref"].rpartition("/")[2]], definitions)
-    made = {key: _closed(value, definitions) for key, value in node.items() if key not in {"title", "default"}}
+    made = {
+        key: _closed(value, definitions) for key, value in node.items() if key not in {"title", "default"}
+    }
     if "title" in node and isinstance(node["title"], dict):  # a property that is called title
         made["title"] = _closed(node["title"], definitions)
     if made.get("type") == "object" and "properties" in made:
@@ -121,7 +132,11 @@ def _request(
         wrapped = {"name": name, "schema": schema, "strict": True}
         return list(messages), {"response_format": {"type": "json_schema", "json_schema": wrapped}}
     if way == "function_calling":
-        function = {"name": name, "description": (form.__doc__ or name).strip().split("\n")[0], "parameters": schema}
+        function = {
+            "name": name,
+            "description": (form.__doc__ or name).strip().split("\n")[0],
+            "parameters": schema,
+        }
         return list(messages), {"tools": [{"type": "function", "function": function}], "tool_choice": name}
     from langchain_core.messages import HumanMessage
 

@@ -37,6 +37,7 @@ async def run(state: State, step: Step) -> Update:
         reasoner = step.services.extractive
         done = await writing.written(reasoner, request_of(state, because=error.message))
     step.counts = {"tokens": estimate_tokens(writing.text), "passages": len(request.passages)}
+    step.detail = dict(done.detail)
     search = {**(state.get("search") or {}), "quotes": {str(n): quote for n, quote in done.quotes.items()}}
     search["trusted"] = done.checks == "trusted"
     search["complete"] = done.complete
@@ -110,8 +111,9 @@ class _Writing:
 def _without_graph(state: State, step: Step) -> Update:
     language = detect_language(state["question"])
     if engine_is_down(state):
-        error = state.get("error") or {}
-        text = f"{phrase('unavailable', language)}\n\n{error.get('message', '')} {error.get('fix', '')}".strip()
+        error = state.get("error")
+        said = f"{error['message']} {error['fix']}" if error else ""
+        text = f"{phrase('unavailable', language)}\n\n{said}".strip()
     else:
         text = phrase("empty", language)
     step.emit(AnswerToken(text=text))

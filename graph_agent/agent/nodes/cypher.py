@@ -29,7 +29,11 @@ async def run(state: State, step: Step) -> Update:
         return {"cypher_text": "", "prompts": prompts, "cypher": [_nothing("no query could be written")]}
     outcome = await step.tool("graph_query", {"cypher": text})
     ran = _ran(text, outcome)
-    step.detail = {"query": ran.query, **({"error": ran.error} if ran.error else {}), **({"hint": ran.hint} if ran.hint else {})}
+    step.detail = {
+        "query": ran.query,
+        **({"error": ran.error} if ran.error else {}),
+        **({"hint": ran.hint} if ran.hint else {}),
+    }
     step.counts = {"rows": len(ran.rows)}
     if ran.truncated:
         total = f" of {ran.total}" if ran.total is not None else ""

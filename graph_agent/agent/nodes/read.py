@@ -23,6 +23,9 @@ DOCUMENT_TOOLS = ("get_document_toc", "get_section_content", "search_sections", 
 RESULT_TOKENS = 1_600  # of one result in the loop; the passages themselves are kept whole
 READ_TOKENS = 2_500  # of sections read in one call
 CALLS_A_ROUND = 4
+READ_ON = frozenset(
+    {"get_document_toc", "graph_query"}
+)  # the extractive reasoner reads on in what these give
 
 
 async def run(state: State, step: Step) -> Update:
@@ -37,6 +40,7 @@ async def run(state: State, step: Step) -> Update:
         passages=[Passage(**passage) for passage in state.get("passages") or []],
         rows=rows_text(state),
         rounds=rounds,
+        runs=state.get("cypher") or [],
         tools=step.services.toolbox.some((*DOCUMENT_TOOLS, calculate.NAME)),
     )
     try:
@@ -95,16 +99,21 @@ class _Reading:
             "content": call.problem,
             "failed": bool(call.problem),
             "repeated": False,
+            "artifact": None,
         }
         if call.problem:
             return made
         key = _key(call.name, call.arguments)
         if key in self._memory:
-            made["content"] = "This call was made before; its result stands above. Call something else, or reply `enough`."
+            made["content"] = (
+                "This call was made before; its result stands above. Call something else, or reply `enough`."
+            )
             made["repeated"] = True
             return made
         outcome = await self._step.tool(call.name, call.arguments)
         made["failed"] = outcome.failed
+        if call.name in READ_ON:
+            made["artifact"] = outcome.artifact
         made["content"] = cut_lines(await self._taken(call, outcome), RESULT_TOKENS)
         self._memory[key] = made["content"]
         return made
@@ -129,9 +138,13 @@ class _Reading:
         shown: list[str] = []
         left = READ_TOKENS
         for section in sections.values():
-            known = next((p for p in (*self._known, *self.passages) if p.section_id == section.section_id), None)
+            known = next(
+                (p for p in (*self._known, *self.passages) if p.section_id == section.section_id), None
+            )
             if known is not None and not windows and len(known.text) >= len(section.text.strip()):
-                shown.append(f"[{known.n}] is this section ({' > '.join(section.breadcrumb)}); you have it whole.")
+                shown.append(
+                    f"[{known.n}] is this section ({' > '.join(section.breadcrumb)}); you have it whole."
+                )
                 continue
             start, end = _window(section.text, call.arguments)
             while estimate_tokens(section.text[start:end]) > left and end - start > 400:
@@ -158,7 +171,11 @@ class _Reading:
         return "\n\n".join(shown) or outcome.content
 
     def _found(self, outcome: Outcome) -> None:
-        rows = outcome.artifact if isinstance(outcome.artifact, list) else (outcome.artifact or {}).get("results") or []
+        rows = (
+            outcome.artifact
+            if isinstance(outcome.artifact, list)
+            else (outcome.artifact or {}).get("results") or []
+        )
         for row in rows:
             if isinstance(row, dict) and row.get("document"):
                 path = str(row.get("path") or row["document"])
@@ -199,7 +216,11 @@ def _ids(artifact: Any) -> list[str]:
     rows = artifact.get("sections") if isinstance(artifact, dict) else artifact
     if not isinstance(rows, list):
         return []
-    return [str(row.get("section_id") or row.get("id")) for row in rows if isinstance(row, dict) and (row.get("section_id") or row.get("id"))]
+    return [
+        str(row.get("section_id") or row.get("id"))
+        for row in rows
+        if isinstance(row, dict) and (row.get("section_id") or row.get("id"))
+    ]
 
 
 def _listed(value: Any) -> list[str]:

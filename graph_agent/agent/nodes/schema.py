@@ -74,14 +74,19 @@ def schema_text(state: State, budget: int) -> str:
     """Overview and property types as text for a model, within `budget` tokens."""
     lines = [state["overview"]]
     if state.get("counts"):
-        lines.append("Labels with counts: " + ", ".join(f"{row.get('label')} {row.get('count')}" for row in state["counts"]))
+        lines.append(
+            "Labels with counts: "
+            + ", ".join(f"{row.get('label')} {row.get('count')}" for row in state["counts"])
+        )
     elif state.get("labels"):
         lines.append("Labels: " + ", ".join(state["labels"]))
     left = budget - sum(estimate_tokens(line) for line in lines)
     shown: list[str] = []
     by_owner: dict[str, list[str]] = {}
     for row in state.get("properties") or []:
-        owner = f"({row.get('owner')})" if row.get("owner_kind", "node") == "node" else f"[{row.get('owner')}]"
+        owner = (
+            f"({row.get('owner')})" if row.get("owner_kind", "node") == "node" else f"[{row.get('owner')}]"
+        )
         by_owner.setdefault(owner, []).append(_property(row))
     for owner, parts in by_owner.items():
         line = f"{owner} {{{'; '.join(parts)}}}"

@@ -48,7 +48,9 @@ async def run(state: State, step: Step) -> Update:
     found = fused([found_in(artifact) for artifact in artifacts])
     sections = await asyncio.to_thread(sections_of, step, [one.section_id for one in found])
     documents = {key: section.document_id for section in sections.values() for key in (section.path,)}
-    documents |= {one.source: sections[one.section_id].document_id for one in found if one.section_id in sections}
+    documents |= {
+        one.source: sections[one.section_id].document_id for one in found if one.section_id in sections
+    }
     passages = pack(found, sections, step.limits.passage_tokens)
     sources: list[Source] = []
     for artifact in artifacts:
@@ -93,7 +95,9 @@ async def _foreign(state: State, step: Step) -> Update:
     step.counts = {"results": len(passages)}
     step.detail = {"phrases": phrases}
     packed = [passage.model_dump() for passage in passages]
-    sources = [Source(path=p.path, display_path=p.display_path, title=p.title, hits=1).model_dump() for p in passages]
+    sources = [
+        Source(path=p.path, display_path=p.display_path, title=p.title, hits=1).model_dump() for p in passages
+    ]
     step.show_sources(packed, sources)
     return {"passages": packed, "sources": sources, "search": {"phrases": phrases, "notice": ""}}
 
@@ -109,7 +113,11 @@ async def _scoped(state: State, step: Step, phrase: str) -> tuple[dict[str, Any]
     if not arguments:
         return {}, False
     probe = await step.tool("query_documents", {"query": phrase, "topK": 1, **arguments})
-    empty = isinstance(probe.artifact, dict) and not probe.artifact.get("results") and probe.artifact.get("notice")
+    empty = (
+        isinstance(probe.artifact, dict)
+        and not probe.artifact.get("results")
+        and probe.artifact.get("notice")
+    )
     if not probe.failed and not (empty and not state.get("scope")):
         return arguments, False
     if probe.failed and state.get("scope"):
@@ -136,7 +144,7 @@ def scope_arguments(scope: ScopeChoice) -> dict[str, Any]:
 
 def describe(scope: ScopeChoice) -> str:
     """A scope in words."""
-    parts = [str(scope[key]) for key in ("folder", "document") if scope.get(key)]  # type: ignore[literal-required]
+    parts = [str(scope[key]) for key in ("folder", "document") if scope.get(key)]
     parts += [str(path) for path in scope.get("paths") or []]
     parts += [f"{facet} = {', '.join(values)}" for facet, values in (scope.get("labels") or {}).items()]
     if scope.get("date_from") or scope.get("date_to"):
@@ -165,7 +173,8 @@ def sections_of(step: Step, ids: Sequence[str]) -> dict[str, Section]:
     if not wanted:
         return {}
     rows = step.services.tool_context.graph.read(SECTIONS, {"ids": wanted}).dicts()
-    return {str(row["section_id"]): Section.of(row) for row in rows}
+    by_id = {str(row["section_id"]): Section.of(row) for row in rows}
+    return {one: by_id[one] for one in wanted if one in by_id}
 
 
 def coverage_of(step: Step) -> dict[str, Any]:
@@ -175,10 +184,14 @@ def coverage_of(step: Step) -> dict[str, Any]:
     unreadable = _unreadable(context.graph.keys)
     notes = []
     if unreadable:
-        notes.append(f"{unreadable} file{'s' if unreadable > 1 else ''} could not be read (graph-agent status names them).")
+        notes.append(
+            f"{unreadable} file{'s' if unreadable > 1 else ''} could not be read (graph-agent status names them)."
+        )
     if held.with_vectors < held.chunks:
         share = 100 * held.with_vectors // max(1, held.chunks)
-        notes.append(f"{share} % of the passages can be searched by meaning yet; all can be searched by words.")
+        notes.append(
+            f"{share} % of the passages can be searched by meaning yet; all can be searched by words."
+        )
     return {
         "complete": not notes,
         "documents": held.documents,
@@ -202,4 +215,8 @@ def _unreadable(keys: Any) -> int:
 
 def outcome_rows(outcome: Outcome) -> list[dict[str, Any]]:
     """Rows of a tool whose artifact is a list."""
-    return [row for row in outcome.artifact if isinstance(row, dict)] if isinstance(outcome.artifact, list) else []
+    return (
+        [row for row in outcome.artifact if isinstance(row, dict)]
+        if isinstance(outcome.artifact, list)
+        else []
+    )

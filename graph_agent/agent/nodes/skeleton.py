@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from graph_agent.retrieval.corpus import Corpus
     from graph_agent.store.skeleton import Skeleton
 
+MOST_FOLDERS = 2_000
 SHOWN_NAMES = 80  # labels, relationships kept as data; the text has its own bound
 COLLECTION_TOKENS = 450
 
@@ -33,10 +34,15 @@ async def run(state: State, step: Step) -> Update:
         overview = f"{overview}\n{collection(corpus)}"
         facts["collection"] = {
             "documents": len(corpus.documents),
-            "folders": [folder.path for folder in corpus.folders][:SHOWN_NAMES],
+            "folders": [folder.path for folder in corpus.folders][:MOST_FOLDERS],
+            "places": list(places(corpus))[:SHOWN_NAMES],
             "facets": {facet: list(values)[:20] for facet, values in corpus.facets.items()},
         }
-    step.counts = {"node_types": len(skeleton.labels), "nodes": skeleton.nodes, "relationships": skeleton.edges}
+    step.counts = {
+        "node_types": len(skeleton.labels),
+        "nodes": skeleton.nodes,
+        "relationships": skeleton.edges,
+    }
     step.detail = {"kind": kind, "tokens": estimate_tokens(overview)}
     return {**update, "kind": kind, "overview": overview, "overview_facts": facts, "question": cleaned(state)}
 
@@ -44,7 +50,9 @@ async def run(state: State, step: Step) -> Update:
 def cleaned(state: State) -> str:
     """The question without control characters and lone surrogates."""
     text = str(state.get("question") or "")
-    return "".join(char for char in text if char in "\n\t" or (char.isprintable() and not "\ud800" <= char <= "\udfff")).strip()
+    return "".join(
+        char for char in text if char in "\n\t" or (char.isprintable() and not "\ud800" <= char <= "\udfff")
+    ).strip()
 
 
 def kind_of(skeleton: Skeleton) -> GraphKind:
@@ -69,11 +77,21 @@ def facts_of(skeleton: Skeleton) -> dict[str, Any]:
     }
 
 
+def places(corpus: Corpus) -> dict[str, int]:
+    """Folders as a reader knows them, below the root that was ingested, with the documents right in them."""
+    counts: dict[str, int] = {}
+    for row in corpus.documents:
+        place = row.path.rpartition("/")[0]
+        counts[place] = counts.get(place, 0) + 1
+    return dict(sorted(counts.items()))
+
+
 def collection(corpus: Corpus) -> str:
     """What documents there are, in a few lines: folders, facets, titles as far as they fit."""
     lines = [f"Collection: {len(corpus.documents)} documents in {len(corpus.folders)} folders."]
-    if corpus.folders:
-        lines.append("Folders: " + ", ".join(f"{f.path or f.name} ({len(f.documents)})" for f in corpus.folders[:25]))
+    shown = [f"{place} ({count})" for place, count in places(corpus).items() if place]
+    if shown:
+        lines.append("Folders: " + ", ".join(shown[:25]))
     lines += [
         f"Label {facet}: " + ", ".join(f"{value} ({count})" for value, count in list(values.items())[:15])
         for facet, values in list(corpus.facets.items())[:8]
@@ -81,11 +99,11 @@ def collection(corpus: Corpus) -> str:
     left = COLLECTION_TOKENS - sum(estimate_tokens(line) for line in lines)
     titles: list[str] = []
     for row in corpus.documents:
-        shown = f"{row.title or row.filename} ({row.path})"
-        left -= estimate_tokens(shown) + 1
+        title = f"{row.title or row.filename} ({row.path})"
+        left -= estimate_tokens(title) + 1
         if left < 0:
             break
-        titles.append(shown)
+        titles.append(title)
     if titles:
         more = len(corpus.documents) - len(titles)
         lines.append("Documents: " + "; ".join(titles) + (f"; and {more} more." if more else "."))

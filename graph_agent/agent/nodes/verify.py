@@ -40,7 +40,10 @@ async def run(state: State, step: Step) -> Update:
     trusted = bool((state.get("search") or {}).get("trusted"))
     checked = Checked([], 0, {}) if trusted else check(answer, evidence, must_cite=_must_cite(state))
     step.counts = {"checked": checked.checked, "findings": len(checked.findings)}
-    step.detail = {"status": checked.status, "findings": [finding.model_dump() for finding in checked.findings]}
+    step.detail = {
+        "status": checked.status,
+        "findings": [finding.model_dump() for finding in checked.findings],
+    }
     if checked.findings and _may_rewrite(state, step):
         return {"findings": [finding.model_dump() for finding in checked.findings]}
     return finished(state, step, answer, checked, evidence)
@@ -63,7 +66,12 @@ def evidence_of(state: State) -> Evidence:
 def _must_cite(state: State) -> bool:
     """An answer out of passages cites; one out of query rows or the overview need not."""
     has_rows = any(run["rows"] for run in state.get("cypher") or [])
-    return bool(state.get("passages")) and not has_rows and bool(state.get("answered")) and state["kind"] == "documents"
+    return (
+        bool(state.get("passages"))
+        and not has_rows
+        and bool(state.get("answered"))
+        and state["kind"] == "documents"
+    )
 
 
 def _may_rewrite(state: State, step: Step) -> bool:
@@ -93,7 +101,9 @@ def finished(state: State, step: Step, answer: str, checked: Checked, evidence: 
             "citations": citations,
             "passages": passages,
             "sources": [
-                source.model_copy(update={"cited": bool(source.document_id) and source.document_id in cited_documents})
+                source.model_copy(
+                    update={"cited": bool(source.document_id) and source.document_id in cited_documents}
+                )
                 for source in response.sources
             ],
             "verdict": Verdict(
@@ -109,7 +119,10 @@ def finished(state: State, step: Step, answer: str, checked: Checked, evidence: 
         response.verdict = Verdict(status="supported", checked=len(citations))
     step.last = Finished(response=response)
     plan = state.get("plan")
-    turn: Turn = {"question": plan["question"] if plan else response.question, "answer": body.strip()[:TURN_CHARACTERS]}
+    turn: Turn = {
+        "question": plan["question"] if plan else response.question,
+        "answer": body.strip()[:TURN_CHARACTERS],
+    }
     return {"response": response.model_dump(mode="json"), "turns": [turn]}
 
 
@@ -139,11 +152,14 @@ def _response(state: State, step: Step, text: str, language: str) -> AgentRespon
     cost = None
     if settings.price_input is not None or settings.price_output is not None:
         cost = (
-            spent["input_tokens"] * (settings.price_input or 0.0) + spent["output_tokens"] * (settings.price_output or 0.0)
+            spent["input_tokens"] * (settings.price_input or 0.0)
+            + spent["output_tokens"] * (settings.price_output or 0.0)
         ) / 1_000_000
     error = state.get("error")
     plan = state.get("plan")
-    own = StageRecord(name="verify", seconds=step.seconds, reason=step.reason, detail={**step.detail, **step.counts})
+    own = StageRecord(
+        name="verify", seconds=step.seconds, reason=step.reason, detail={**step.detail, **step.counts}
+    )
     return AgentResponse(
         question=state["question"],
         standalone=plan["question"] if plan else state["question"],

@@ -1,0 +1,253 @@
+"""Answers put together without a model: quotes with their places, figures out of queries, outlines, fixed sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from graph_agent.agent.analysis import asks_abilities
+from graph_agent.agent.extracts import Extract, chosen
+from graph_agent.agent.phrases import phrase
+from graph_agent.agent.reasoner import AnswerRequest
+from graph_agent.agent.response import Passage
+from graph_agent.agent.sentences import on_one_line
+from graph_agent.agent.signals import Fit
+
+LISTED_ROWS = 30
+CLOSEST = 2
+VALUE_CHARACTERS = 160
+
+
+def small_talk(request: AnswerRequest) -> str:
+    """A greeting back, or what the agent can do, and what is here."""
+    language = request.plan["language"]
+    head = phrase("abilities" if asks_abilities(request.plan["question"]) else "hello", language)
+    return f"{head} {holdings(request)}".strip()
+
+
+def described(request: AnswerRequest) -> str:
+    """What the collection holds: counts, folders, facets, or node types of another graph."""
+    facts = request.facts
+    language = request.plan["language"]
+    if request.kind != "documents":
+        lines = [
+            f"- {label}: {count:,}" for label, count in list(facts.get("labels", {}).items())[:LISTED_ROWS]
+        ]
+        return "\n".join([f"{phrase('holds', language)}:", "", *lines])
+    collection = facts.get("collection") or {}
+    lines = [holdings(request), ""]
+    folders = [path for path in collection.get("places") or [] if path]
+    if folders:
+        lines.append(f"{phrase('folders', language)}: {_joined(folders, language)}")
+    lines += [
+        f"{facet}: {_joined(values, language)}" for facet, values in (collection.get("facets") or {}).items()
+    ]
+    return "\n".join(lines).strip()
+
+
+def holdings(request: AnswerRequest) -> str:
+    """One sentence with the number of documents."""
+    language = request.plan["language"]
+    collection = request.facts.get("collection") or {}
+    if request.kind != "documents" or not collection:
+        return ""
+    sections = request.facts.get("labels", {}).get("MarkdownSection", 0)
+    return (
+        f"{phrase('holds', language)} {collection['documents']:,} {phrase('documents', language)} "
+        f"({sections:,} {phrase('sections', language)})."
+    )
+
+
+def rows_answer(request: AnswerRequest) -> str:
+    """The result of the last query that found something, as a sentence and a list, with what can be cited."""
+    run = next(run for run in reversed(request.runs) if run["rows"])
+    rows = run["rows"]
+    language = request.plan["language"]
+    weaker = (
+        request.plan["details"].get("says") if run["query"] == request.plan["details"].get("fallback") else ""
+    )
+    lines: list[str] = []
+    if len(rows) == 1 and "paths" in rows[0]:
+        lines += _counted(rows[0], request, language)
+    elif len(rows) == 1 and len(rows[0]) == 1:
+        name, value = next(iter(rows[0].items()))
+        lines.append(
+            f"{_number(value)} {phrase(name, language) if name in {'documents', 'sections', 'folders'} else name}."
+        )
+    else:
+        lines += _listed(rows, run, language)
+    if weaker:
+        lines.append(f"({weaker})")
+    return "\n".join(lines)
+
+
+def _counted(row: Mapping[str, Any], request: AnswerRequest, language: str) -> list[str]:
+    """A count with the paths that were counted, each cited where it was opened."""
+    name, count = next((key, value) for key, value in row.items() if isinstance(value, int))
+    noun = phrase(name, language) if name in {"documents", "sections", "folders"} else name
+    if not count:
+        return [f"{phrase('no_rows', language)} (0 {noun})"]
+    by_path = {passage.display_path: passage.n for passage in reversed(request.passages)}
+    paths = [str(path) for path in row["paths"]]
+    lines = [f"{count:,} {noun}:", ""]
+    lines += [
+        f"- {on_one_line(path)}" + (f" [{by_path[path]}]" if path in by_path else "")
+        for path in paths[:LISTED_ROWS]
+    ]
+    if count > LISTED_ROWS:
+        lines.append(f"- {phrase('more', language).replace('{count}', f'{count - LISTED_ROWS:,}')}")
+    return lines
+
+
+def _listed(rows: Sequence[Mapping[str, Any]], run: Mapping[str, Any], language: str) -> list[str]:
+    lines = []
+    for row in rows[:LISTED_ROWS]:
+        parts = [f"{key}: {_value(value)}" if len(row) > 1 else _value(value) for key, value in row.items()]
+        lines.append("- " + "; ".join(parts))
+    total = run.get("total") or len(rows)
+    if total > LISTED_ROWS:
+        lines.append(f"- {phrase('more', language).replace('{count}', f'{total - LISTED_ROWS:,}')}")
+    return lines
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping) and "properties" in value:
+        shown = [f"{key} = {_value(each)}" for key, each in list(value["properties"].items())[:12]]
+        return ", ".join(shown)
+    if isinstance(value, list):
+        return ", ".join(_value(each) for each in value[:12])
+    text = on_one_line(str(value))
+    return text if len(text) <= VALUE_CHARACTERS else text[: VALUE_CHARACTERS - 1] + "…"
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else _value(value)
+
+
+def outline_answer(request: AnswerRequest) -> str:
+    """The outline of a document, or of one of its chapters, each section cited where it was opened; "" without one."""
+    found = outline_of(request.rounds, request.plan)
+    if found is None:
+        return ""
+    name, sections = found
+    language = request.plan["language"]
+    by_id = {passage.section_id: passage.n for passage in reversed(request.passages)}
+    lines = [f"{phrase('outline', language)} {on_one_line(name)}:", ""]
+    for number, section in enumerate(sections, start=1):
+        cited = f" [{by_id[section['id']]}]" if section["id"] in by_id else ""
+        lines.append(f"{number}. {on_one_line(str(section.get('title') or ''))}{cited}")
+    return "\n".join(lines)
+
+
+def outline_of(
+    rounds: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]
+) -> tuple[str, list[dict[str, Any]]] | None:
+    """The title and the sections that an outline question asks for, from the table of contents that was read."""
+    from graph_agent.agent.outlines import asked_part
+
+    for one in rounds:
+        for call in one["calls"]:
+            toc = call.get("artifact")
+            if call["name"] == "get_document_toc" and isinstance(toc, Mapping) and toc.get("sections"):
+                return asked_part(toc, str(plan["question"]), str(plan["details"].get("outline")))
+    return None
+
+
+def composed(request: AnswerRequest, extracts: Sequence[Extract]) -> tuple[str, dict[int, str]]:
+    """The extracts worth showing, each under its place, with exact quotes by number."""
+    language = request.plan["language"]
+    picked = chosen(extracts)
+    head = phrase("extracts_failed" if request.because else "extracts", language)
+    lines = [head, ""]
+    lines += list(_property_lines(request))
+    quotes: dict[int, str] = {}
+    for extract in in_reading_order(picked):
+        quotes[extract.passage.n] = extract.quote
+        lines += _shown(extract)
+    return "\n".join(lines).rstrip(), quotes
+
+
+def in_reading_order(picked: Sequence[Extract]) -> list[Extract]:
+    """Documents in the order of their best extract; within a document as it is read."""
+    order: dict[str, int] = {}
+    for position, extract in enumerate(picked):
+        order.setdefault(extract.passage.document_id or extract.passage.path, position)
+    return sorted(
+        picked,
+        key=lambda extract: (
+            order[extract.passage.document_id or extract.passage.path],
+            extract.passage.line,
+            extract.start,
+        ),
+    )
+
+
+def _property_lines(request: AnswerRequest) -> Iterator[str]:
+    """Values of properties that the question names, of the documents that were found."""
+    names = request.plan["details"].get("properties") or []
+    by_document: dict[str, int] = {}
+    for passage in request.passages:
+        by_document.setdefault(passage.document_id, passage.n)
+    shown = 0
+    for one in request.rounds:
+        for call in one["calls"]:
+            rows = (call.get("artifact") or {}).get("rows") if call["name"] == "graph_query" else None
+            ranked = sorted(rows or [], key=lambda row: by_document.get(str(row.get("document_id")), 999))
+            for row in ranked:
+                values = [f"{name}: {_value(row[name])}" for name in names if row.get(name) not in (None, "")]
+                number = by_document.get(str(row.get("document_id")))
+                if values and number is not None and shown < 3:
+                    shown += 1
+                    yield f"- {on_one_line(str(row.get('document')))} — {'; '.join(values)} [{number}]"
+    if shown:
+        yield ""
+
+
+def _shown(extract: Extract) -> list[str]:
+    passage = extract.passage
+    page = f", p. {passage.page}" if passage.page else ""
+    place = " › ".join(on_one_line(part) for part in _trail(passage))
+    lines = [f"**{_plain_title(place)}**{page} [{passage.n}]", ""]
+    quote = extract.quote
+    if extract.header and not quote.startswith(extract.header):
+        columns = extract.header.count("|") - 1
+        lines += [f"> {extract.header.strip()}", f"> |{'---|' * max(1, columns)}"]
+    lines += [f"> {line.rstrip()}" if line.strip() else ">" for line in quote.splitlines()]
+    return [*lines, ""]
+
+
+def _trail(passage: Passage) -> list[str]:
+    parts = [part for part in passage.breadcrumb if part.strip()] or [passage.title or passage.display_path]
+    return parts if len(parts) <= 3 else [parts[0], "…", parts[-1]]
+
+
+def _plain_title(text: str) -> str:
+    """A title that cannot close the bold it stands in, nor look like a citation."""
+    return text.replace("*", "").replace("[", "(").replace("]", ")").replace("`", "")
+
+
+def not_found(request: AnswerRequest, extracts: Sequence[Extract], fit: Fit) -> str:
+    """That nothing matches, what was searched, and the nearest passages by name."""
+    language = request.plan["language"]
+    head = "absent" if request.kind == "documents" else "no_rows"
+    parts = [phrase(head, language)]
+    searched = request.search.get("phrases") or []
+    if searched:
+        parts.append(
+            f"{phrase('searched', language)} " + "; ".join(on_one_line(one)[:300] for one in searched)
+        )
+    if notice := request.search.get("notice"):
+        parts.append(str(notice))
+    near = chosen(extracts)[:CLOSEST] if fit.cosine > 0 else []
+    if near:
+        places = [" › ".join(on_one_line(part) for part in _trail(extract.passage)) for extract in near]
+        parts.append(
+            "\n".join([phrase("closest", language), *(f"- {_plain_title(place)}" for place in places)])
+        )
+    return "\n\n".join(parts)
+
+
+def _joined(values: Sequence[str], language: str) -> str:
+    shown = ", ".join(on_one_line(str(value)) for value in values[:20])
+    more = len(values) - 20
+    return f"{shown}, {phrase('more', language).replace('{count}', str(more))}" if more > 0 else shown

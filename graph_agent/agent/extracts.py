@@ -1,0 +1,201 @@
+"""Choosing what to quote: in each passage the statement that answers best, among passages the ones worth citing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from graph_agent.agent.response import Passage
+from graph_agent.agent.sentences import Statement, on_one_line, statements
+from graph_agent.agent.signals import Words
+from graph_agent.embeddings import Embedder
+from graph_agent.text import passage_text
+
+CONSIDERED = 10  # passages whose statements are looked at
+A_PASSAGE = 6  # statements of a passage that are embedded
+QUOTE = 420  # characters of a quote
+CITED = 6
+LONGEST = 600  # characters of a statement that are embedded
+_LIST_ITEMS = 8
+WEIGHT_LEXICAL = 0.6
+WEIGHT_RANK = 0.55
+
+
+@dataclass(frozen=True)
+class Extract:
+    """A quote out of a passage: `text[start:end]`, and how well it answers."""
+
+    passage: Passage
+    start: int
+    end: int
+    score: float
+    cosine: float
+    header: str = ""
+
+    @property
+    def quote(self) -> str:
+        """The words, as in the passage."""
+        return self.passage.text[self.start : self.end]
+
+
+@dataclass
+class _Candidate:
+    passage: int
+    position: int
+    statement: Statement
+    text: str
+    lexical: float
+    cosine: float = 0.0
+    score: float = field(default=0.0)
+
+
+def best_extracts(
+    question: npt.NDArray[np.float32], words: Words, passages: Sequence[Passage], embedder: Embedder
+) -> list[Extract]:
+    """The best extract of each of the first passages, in the passages' order.
+
+    A statement's score is its cosine with the question, plus the share of the question's words that it and its
+    headings hold. Only the statements that share most words, and the first ones, are embedded.
+    """
+    lists = [statements(passage.text) for passage in passages[:CONSIDERED]]
+    candidates: list[_Candidate] = []
+    for number, found in enumerate(lists):
+        candidates += _candidates(number, passages[number], found, words)
+    if not candidates:
+        return [_opening(passage) for passage in passages[:CONSIDERED]]
+    vectors = embedder.embed_passages([candidate.text for candidate in candidates])
+    for candidate, cosine in zip(candidates, vectors @ question, strict=True):
+        candidate.cosine = float(cosine)
+        candidate.score = candidate.cosine + WEIGHT_LEXICAL * candidate.lexical
+    extracts = []
+    for number, passage in enumerate(passages[:CONSIDERED]):
+        own = [candidate for candidate in candidates if candidate.passage == number]
+        best = max(own, key=lambda candidate: candidate.score, default=None)
+        extracts.append(_opening(passage) if best is None else _extract(passage, lists[number], best))
+    return extracts
+
+
+def _candidates(number: int, passage: Passage, found: Sequence[Statement], words: Words) -> list[_Candidate]:
+    crumbs = passage.breadcrumb[-2:]
+    header = ""
+    made = []
+    in_head = words.held(" ".join(passage.breadcrumb))
+    for position, statement in enumerate(found):
+        if statement.kind == "header":
+            header = statement.of(passage.text)
+        if statement.kind in {"heading", "header"}:
+            continue
+        text = statement.of(passage.text)
+        shown = f"{header}\n{text}" if statement.kind == "row" and header else text
+        lexical = words.share(words.held(shown)) + 0.3 * words.share(in_head)
+        made.append(
+            _Candidate(
+                number, position, statement, passage_text(crumbs, on_one_line(shown)[:LONGEST]), lexical
+            )
+        )
+    ranked = sorted(made, key=lambda candidate: (-candidate.lexical, candidate.position))
+    return ranked[:A_PASSAGE]
+
+
+def _extract(passage: Passage, found: Sequence[Statement], best: _Candidate) -> Extract:
+    """The best statement with what it needs to be understood: a table's header, the rest of a short list."""
+    position, statement = best.position, best.statement
+    start, end, header = statement.start, statement.end, ""
+    if statement.kind == "row":
+        header = _header(passage.text, found, position)
+        first, last = _run(found, position, "row")
+        if last - first < _LIST_ITEMS and found[last].end - found[first].start <= QUOTE:
+            start, end = found[first].start, found[last].end
+    elif statement.kind == "item":
+        first, last = _run(found, position, "item")
+        if last - first < _LIST_ITEMS and found[last].end - found[first].start <= QUOTE:
+            start, end = _line_start(passage.text, found[first].start), found[last].end
+            lead = found[first - 1] if first else None
+            if (
+                lead is not None
+                and lead.kind == "sentence"
+                and lead.of(passage.text).rstrip().endswith((":", ","))
+            ):
+                start = lead.start
+        else:
+            start = _line_start(passage.text, start)
+    elif statement.kind == "sentence":
+        start, end = _with_neighbours(passage.text, found, position)
+    if end - start > 2 * QUOTE:
+        end = _cut(passage.text, start, start + 2 * QUOTE)
+    return Extract(passage, start, end, best.score, best.cosine, header)
+
+
+def _with_neighbours(text: str, found: Sequence[Statement], position: int) -> tuple[int, int]:
+    """A sentence with the next one, and with a list or table that it announces."""
+    start, end = found[position].start, found[position].end
+    announces = found[position].of(text).rstrip().endswith(":")
+    for following in found[position + 1 : position + 1 + (_LIST_ITEMS if announces else 1)]:
+        wanted = {"item", "row", "header", "code"} if announces else {"sentence"}
+        joined = announces or "\n\n" not in text[end : following.start]
+        if following.kind not in wanted or following.end - start > QUOTE or not joined:
+            break
+        end = following.end
+    return start, end
+
+
+def _run(found: Sequence[Statement], position: int, kind: str) -> tuple[int, int]:
+    first = last = position
+    while first > 0 and found[first - 1].kind == kind:
+        first -= 1
+    while last + 1 < len(found) and found[last + 1].kind == kind:
+        last += 1
+    return first, last
+
+
+def _header(text: str, found: Sequence[Statement], position: int) -> str:
+    for statement in reversed(found[:position]):
+        if statement.kind == "header":
+            return statement.of(text)
+        if statement.kind != "row":
+            return ""
+    return ""
+
+
+def _line_start(text: str, at: int) -> int:
+    return text.rfind("\n", 0, at) + 1
+
+
+def _cut(text: str, start: int, limit: int) -> int:
+    at = text.rfind(" ", start, limit)
+    return at if at > start else limit
+
+
+def _opening(passage: Passage) -> Extract:
+    end = len(passage.text) if len(passage.text) <= QUOTE else _cut(passage.text, 0, QUOTE)
+    return Extract(passage, 0, end, 0.0, 0.0)
+
+
+def chosen(extracts: Sequence[Extract], *, most: int = CITED) -> list[Extract]:
+    """The extracts worth showing, best first: rank of the search and fit of the statement together, and of
+    further documents rather than more of the same once the first three stand.
+    """
+    if not extracts:
+        return []
+    top = max(extract.score for extract in extracts) or 1.0
+    ranked = sorted(
+        enumerate(extracts), key=lambda pair: -(WEIGHT_RANK / (1.0 + 0.35 * pair[0]) + pair[1].score / top)
+    )
+    ordered = [extract for _, extract in ranked]
+    kept = ordered[:2]
+    seen = {extract.passage.document_id for extract in kept}
+    for extract in ordered[2:]:
+        if len(kept) >= most:
+            break
+        if extract.passage.document_id not in seen:
+            kept.append(extract)
+            seen.add(extract.passage.document_id)
+    for extract in ordered[2:]:
+        if len(kept) >= most:
+            break
+        if extract not in kept:
+            kept.append(extract)
+    return kept
