@@ -253,7 +253,7 @@ def _at_candidates(path: str, from_path: str, index: LinkIndex) -> str | None:
     if path.startswith("/"):
         # A site's absolute path may begin above the root that was ingested: drop folders from the left.
         parts = [part for part in posixpath.normpath(path).split("/") if part]
-        bases = ["/".join(parts[drop:]) for drop in range(min(len(parts), 4))]
+        bases = ["/".join(parts[drop:]) for drop in range(min(max(len(parts), 1), 4))]
     for base in bases:
         if base == ".." or base.startswith("../"):
             continue
@@ -287,14 +287,14 @@ def section_of_fragment(fragment: str, titles: Sequence[str]) -> int | None:
         fragment: without "#", decoded: a slug as GitHub makes it, an explicit {#id}, or the title itself.
         titles: titles of the document's sections in order ("" for sections that are no heading).
     """
-    wanted = fragment.removeprefix("user-content-").rpartition("#")[2].strip().casefold()
+    wanted = fragment.removeprefix("user-content-").rpartition("#")[2].strip().lower()
     if not wanted:
         return None
     slugs: dict[str, int] = {}
     counts: dict[str, int] = {}
     for position, title in enumerate(titles):
         explicit = _HEADING_ID.search(title)
-        if explicit and explicit[1].casefold() == wanted:
+        if explicit and explicit[1].lower() == wanted:
             return position
         slug = heading_slug(title[: explicit.start()] if explicit else title)
         number = counts.get(slug, 0)
