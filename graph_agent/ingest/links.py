@@ -124,7 +124,7 @@ def _links_of(inline: Inline, parsed: Parsed) -> Iterator[tuple[str, str, LinkKi
 
 def _text_until(tokens: Sequence[Token], index: int, end: str) -> str:
     parts: list[str] = []
-    for token in tokens[index + 1 :]:
+    for token in tokens[index + 1 : index + 200]:
         if token.type == end and (end != "html_inline" or _ANCHOR_END.match(token.content)):
             break
         if token.type in {"softbreak", "hardbreak"}:

@@ -11,7 +11,7 @@ from graph_agent.ingest.document import MetaValue
 from graph_agent.text.sentences import sentences
 
 MAX_CHARS = 160
-_SHORT_SENTENCE = 30  # "Yes." says nothing: the next sentence is taken along
+_SHORT_SENTENCE = 20  # "Yes." says nothing: the next sentence is taken along
 _MAX_PARAGRAPH = 1_200
 _MAX_SCAN = 40_000
 _KEYS = ("description", "summary", "abstract", "excerpt", "subtitle")
@@ -31,7 +31,9 @@ _LINK = re.compile(r"\[([^\]\[]*)\](?:\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s+[^(
 _WIKI = re.compile(r"!?\[\[([^\]\[|]*)(?:\|([^\]\[]*))?\]\]")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]")
 _CODE = re.compile(r"(`+)(.+?)\1(?!`)", re.DOTALL)
-_STRONG = re.compile(r"(\*{1,3}|_{1,3}|~~)(?=\S)(.+?)(?<=\S)\1", re.DOTALL)
+_STRONG = re.compile(r"(\*{1,3}|~~)(?=\S)(.+?)(?<=\S)\1", re.DOTALL)
+_UNDERSCORED = re.compile(r"(?<!\w)(_{1,3})(?=\S)(.+?)(?<=\S)\1(?!\w)", re.DOTALL)  # snake_case is none
+_PROTECTED = re.compile("[\ue021-\ue07e]")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
@@ -52,7 +54,11 @@ def description_of(markdown: str, metadata: Mapping[str, MetaValue] | None = Non
     fallback = ""
     for paragraph, prose in _paragraphs(markdown[:_MAX_SCAN]):
         text = plain_text(paragraph[:_MAX_PARAGRAPH])
-        if prose and any(map(str.isalpha, text)) and not _BOILERPLATE.match(text):
+        if (
+            prose
+            and any(map(str.isalpha, _IMAGE.sub("", paragraph[:_MAX_PARAGRAPH])))
+            and not _BOILERPLATE.match(text)
+        ):
             return _first_sentence(text)
         if not fallback and any(map(str.isalnum, text)):
             fallback = _first_sentence(text)
@@ -62,6 +68,9 @@ def description_of(markdown: str, metadata: Mapping[str, MetaValue] | None = Non
 def plain_text(markdown: str) -> str:
     """Inline Markdown as a reader sees it, on one line: links by their text, no marks, no tags."""
     text = markdown
+    if "\\" in text:
+        # escaped marks are out of sight until all others are gone
+        text = _ESCAPE.sub(lambda match: chr(0xE000 + ord(match[1])), text)
     if "<" in text:
         text = _TAG.sub("", _COMMENT.sub("", text))
     if "[" in text:
@@ -70,23 +79,15 @@ def plain_text(markdown: str) -> str:
         text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", text))
     if "`" in text:
         text = _CODE.sub(r"\2", text)
-    if "*" in text or "~" in text or "_" in text:
-        text = _STRONG.sub(_unmarked, _STRONG.sub(_unmarked, text))
-    if "\\" in text:
-        text = _ESCAPE.sub(r"\1", text)
+    if "*" in text or "~" in text:
+        text = _STRONG.sub(r"\2", _STRONG.sub(r"\2", text))
+    if "_" in text:
+        text = _UNDERSCORED.sub(r"\2", text)
     if "&" in text:
         text = unescape(text)
+    if "\\" in markdown:
+        text = _PROTECTED.sub(lambda match: chr(ord(match[0]) - 0xE000), text)
     return clean_text(" ".join(text.split()))
-
-
-def _unmarked(match: re.Match[str]) -> str:
-    """Emphasis without its marks; underscores inside words (snake_case) are none."""
-    if match[1][0] == "_":
-        before = match.string[match.start() - 1 : match.start()]
-        after = match.string[match.end() : match.end() + 1]
-        if before.isalnum() or after.isalnum():
-            return match[0]
-    return match[2]
 
 
 def _paragraphs(markdown: str) -> Iterator[tuple[str, bool]]:
