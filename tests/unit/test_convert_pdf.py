@@ -6,6 +6,7 @@ import pytest
 from documents.pdf import Page, pdf
 
 from graph_agent.errors import UnreadableFile
+from graph_agent.ingest.convert.limits import Limits
 from graph_agent.ingest.convert.pdf import convert_pdf
 from graph_agent.ingest.document import Converted
 
@@ -216,6 +217,15 @@ def test_scans_are_named_as_such_and_single_blank_pages_too() -> None:
     )
     assert found.warnings == ("no text on pages 2, 4-5 (scanned?)",)
     assert found.page_count == 5
+
+
+def test_a_long_book_is_taken_as_plain_text_when_time_runs_out() -> None:
+    pages = [Page().lines(72, 700, f"Words of page {number}", "go on here.") for number in range(5)]
+    found = convert_pdf(pdf(*pages), "a.pdf", Limits(timeout_s=1e-9))
+    assert [found.markdown[start:].split("\n")[0] for start, _ in found.pages] == [
+        f"Words of page {number} go on here." for number in range(5)
+    ]
+    assert "from page 1 on read as plain text" in found.warnings[0]
 
 
 def test_damaged_files_are_named_and_a_broken_xref_is_mended() -> None:

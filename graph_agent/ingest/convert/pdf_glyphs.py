@@ -23,10 +23,13 @@ _LIGATURES = str.maketrans(
 _HYPHENS = ("\ufffe", "\x02", "\xad")
 """What pdfium writes for a hyphen at the end of a line."""
 
-_CELL = 4.0
+_QUARTER = math.pi / 2
+
+_CELL = 8.0
 """Side in points of the squares in which earlier glyphs are looked up."""
 
 _Places: TypeAlias = list[tuple[float, float]]
+_Styles: TypeAlias = dict[tuple[bytes, int, int], tuple[bool, bool]]
 
 _SPACE_OF_SIZE = 0.17
 """A gap of this part of the type size parts words; ordinary word spaces are 0.2 to 0.35 em."""
@@ -135,50 +138,60 @@ def upright(x: float, y: float, box: tuple[float, ...], quarter: int) -> tuple[f
 
 
 def _glyphs(text_page: Any, box: tuple[float, ...]) -> list[_Glyph]:
+    """Every glyph on the page, once. The innermost loop of a PDF's conversion: some 4,000 turns a page."""
     from pypdfium2 import raw
 
     handle = text_page.raw
-    x, y = ctypes.c_double(), ctypes.c_double()
-    rectangle = raw.FS_RECTF()
+    unicode_of, origin_of, box_of = (
+        raw.FPDFText_GetUnicode,
+        raw.FPDFText_GetCharOrigin,
+        raw.FPDFText_GetLooseCharBox,
+    )
+    size_of, angle_of = raw.FPDFText_GetFontSize, raw.FPDFText_GetCharAngle
+    c_x, c_y, rectangle = ctypes.c_double(), ctypes.c_double(), raw.FS_RECTF()
+    at_x, at_y, at_box = ctypes.byref(c_x), ctypes.byref(c_y), ctypes.byref(rectangle)
+    left, bottom, right, top = box
     glyphs: list[_Glyph] = []
-    seen: dict[tuple[str, int, int], _Places] = {}
+    seen: dict[tuple[int, int, int], _Places] = {}
+    before = (0.0, 0.0)
     for index in range(raw.FPDFText_CountChars(handle)):
-        code = raw.FPDFText_GetUnicode(handle, index)
+        code = unicode_of(handle, index)
         if code == 0:
             continue
-        char = (
-            chr(code)
-            if code < 0x110000 and not 0xD800 <= code < 0xE000
-            else _surrogate(raw, handle, index, glyphs)
-        )
+        char = chr(code) if not 0xD800 <= code < 0xE000 else _surrogate(raw, handle, index)
         space = char.isspace()
         if space and raw.FPDFText_IsGenerated(handle, index) == 1:
             continue  # pdfium's guess; gaps are measured here
-        raw.FPDFText_GetCharOrigin(handle, index, x, y)
-        if not raw.FPDFText_GetLooseCharBox(handle, index, rectangle):
+        origin_of(handle, index, at_x, at_y)
+        if not box_of(handle, index, at_box):
             continue
-        size = raw.FPDFText_GetFontSize(handle, index)
-        angle = raw.FPDFText_GetCharAngle(handle, index)
-        quarter = -round(angle / (math.pi / 2)) % 4  # pdfium counts clockwise
-        height = (
-            abs(rectangle.top - rectangle.bottom)
-            if quarter % 2 == 0
-            else abs(rectangle.right - rectangle.left)
-        )
+        x, y = c_x.value, c_y.value
+        size = size_of(handle, index)
+        angle = angle_of(handle, index)
+        quarter = -round(angle / _QUARTER) % 4 if angle else 0  # pdfium counts clockwise
+        if quarter % 2 == 0:
+            near, far, height, across = rectangle.left, rectangle.right, rectangle.top - rectangle.bottom, y
+        else:
+            near, far, height, across = rectangle.bottom, rectangle.top, rectangle.right - rectangle.left, x
+        if far < near:
+            near, far = far, near
+        height = abs(height)
         if not 0.3 * size < height < 3 * size:
             size = height or size  # the size is in text space; a matrix scaled the glyph
-        if not _inside(x.value, y.value, box, size):
+        # Text beyond the crop box is not seen by any reader.
+        if not (left - size <= x <= right + 1 and bottom - size <= y <= top + size * 0.3):
             continue
-        near, far = _along(rectangle, quarter)
-        reach = min(0.12 * size, 0.4 * (far - near)) or 0.01
-        if not space and _drawn_before(char, x.value, y.value, reach, seen):
-            continue
-        glyphs.append(_Glyph(char, near, far, 0.0, max(size, 0.1), quarter, index, space))
-        glyphs[-1].y = y.value if quarter % 2 == 0 else x.value
+        if not space:
+            # The same origin to the last digit, one glyph after the other, is a ligature's second letter ("ff").
+            ligature = before == (x, y)
+            before = (x, y)
+            if not ligature and _drawn_before(code, x, y, min(0.12 * size, 0.4 * (far - near)) or 0.01, seen):
+                continue
+        glyphs.append(_Glyph(char, near, far, across, max(0.1, size), quarter, index, space))
     return glyphs
 
 
-def _surrogate(raw: Any, handle: Any, index: int, glyphs: list[_Glyph]) -> str:
+def _surrogate(raw: Any, handle: Any, index: int) -> str:
     """Pdfium gives characters beyond the BMP as two UTF-16 units in two places."""
     code = raw.FPDFText_GetUnicode(handle, index)
     if 0xD800 <= code < 0xDC00:
@@ -188,77 +201,67 @@ def _surrogate(raw: Any, handle: Any, index: int, glyphs: list[_Glyph]) -> str:
     return "\u200b" if 0xDC00 <= code < 0xE000 else "\ufffd"
 
 
-def _inside(x: float, y: float, box: tuple[float, ...], size: float) -> bool:
-    """Whether a glyph's origin is on the page: text beyond the crop box is not seen by any reader."""
-    return box[0] - size <= x <= box[2] + 1 and box[1] - size <= y <= box[3] + size * 0.3
-
-
 def _drawn_before(
-    char: str, x: float, y: float, reach: float, seen: dict[tuple[str, int, int], _Places]
+    code: int, x: float, y: float, reach: float, seen: dict[tuple[int, int, int], _Places]
 ) -> bool:
-    """Whether the same glyph was drawn at nearly the same place: false bold, shadows, repeated layers.
-
-    The same origin to the last digit, one glyph after the other, is a ligature's second letter ("ff").
-    """
-    column, row = round(x / _CELL), round(y / _CELL)
-    last = seen.get(("", 0, 0))
-    seen[("", 0, 0)] = [(x, y)]
-    if last and last[0] == (x, y):
-        return False
-    for dx in (-1, 0, 1):
-        for dy in (-1, 0, 1):
-            for other_x, other_y in seen.get((char, column + dx, row + dy), ()):
+    """Whether the same glyph was drawn at nearly the same place: false bold, shadows, repeated layers."""
+    columns = {int((x - reach) / _CELL), int((x + reach) / _CELL)}
+    rows = {int((y - reach) / _CELL), int((y + reach) / _CELL)}
+    for column in columns:
+        for row in rows:
+            for other_x, other_y in seen.get((code, column, row), ()):
                 if abs(other_x - x) < reach and abs(other_y - y) < reach:
                     return True
-    seen.setdefault((char, column, row), []).append((x, y))
+    seen.setdefault((code, int(x / _CELL), int(y / _CELL)), []).append((x, y))
     return False
-
-
-def _along(rectangle: Any, quarter: int) -> tuple[float, float]:
-    if quarter % 2 == 0:
-        return min(rectangle.left, rectangle.right), max(rectangle.left, rectangle.right)
-    return min(rectangle.bottom, rectangle.top), max(rectangle.bottom, rectangle.top)
 
 
 def _words(text_page: Any, glyphs: list[_Glyph], box: tuple[float, ...], main: int) -> list[Word]:
     words: list[Word] = []
+    styles: _Styles = {}
     run: list[_Glyph] = []
     for glyph in glyphs:
         if glyph.space:
-            _finish(text_page, run, box, main, words)
+            _finish(text_page, run, box, main, words, styles)
             run = []
             continue
         if run and _breaks(run, glyph):
-            _finish(text_page, run, box, main, words)
+            _finish(text_page, run, box, main, words, styles)
             run = []
         run.append(glyph)
-    _finish(text_page, run, box, main, words)
+    _finish(text_page, run, box, main, words, styles)
     return words
 
 
 def _breaks(run: list[_Glyph], glyph: _Glyph) -> bool:
     last = run[-1]
-    if glyph.quarter != last.quarter or abs(glyph.y - last.y) > 0.5 * max(glyph.size, last.size):
+    small, large = (glyph.size, last.size) if glyph.size < last.size else (last.size, glyph.size)
+    if glyph.quarter != last.quarter or abs(glyph.y - last.y) > 0.5 * large:
         return True
-    small = min(glyph.size, last.size)
-    gap = max(glyph.x0 - last.x1, last.x0 - glyph.x1)
-    if gap > _SPACE_OF_SIZE * small:
+    limit = _SPACE_OF_SIZE * small
+    if glyph.x0 - last.x1 > limit or last.x0 - glyph.x1 > limit:
         return True
-    backwards = glyph.x0 < last.x0 - 0.5 * small and glyph.x1 < last.x1
-    forwards_only = not _is_rtl(glyph.char) and not _is_rtl(last.char)
     if last.quarter in (2, 3):
         backwards = glyph.x1 > last.x1 + 0.5 * small and glyph.x0 > last.x0
-    return backwards and forwards_only
+    else:
+        backwards = glyph.x0 < last.x0 - 0.5 * small and glyph.x1 < last.x1
+    return backwards and not _is_rtl(glyph.char) and not _is_rtl(last.char)
 
 
-def _finish(text_page: Any, run: list[_Glyph], box: tuple[float, ...], main: int, words: list[Word]) -> None:
+def _finish(
+    text_page: Any, run: list[_Glyph], box: tuple[float, ...], main: int, words: list[Word], styles: _Styles
+) -> None:
     if not run:
         return
-    rtl = any(_is_rtl(glyph.char) for glyph in run)
-    text = "".join(glyph.char for glyph in (_logical(run) if rtl else run))
-    for mark in _HYPHENS:
-        text = text.replace(mark, "-" if text.endswith(mark) else "")
-    text = unicodedata.normalize("NFC", text.translate(_LIGATURES).replace("\u200b", ""))
+    text = "".join([glyph.char for glyph in run])
+    rtl = False
+    if not text.isascii() or "\x02" in text:
+        rtl = any(_is_rtl(char) for char in text)
+        if rtl:
+            text = "".join([glyph.char for glyph in _logical(run)])
+        for mark in _HYPHENS:
+            text = text.replace(mark, "-" if text.endswith(mark) else "")
+        text = unicodedata.normalize("NFC", text.translate(_LIGATURES).replace("\u200b", ""))
     if not text:
         return
     first = run[0]
@@ -270,7 +273,7 @@ def _finish(text_page: Any, run: list[_Glyph], box: tuple[float, ...], main: int
         a, b = upright(first.y, near, box, quarter), upright(first.y, far, box, quarter)
     words.append(
         Word(
-            text, min(a[0], b[0]), max(a[0], b[0]), a[1], first.size, *_style(text_page, first.index),
+            text, min(a[0], b[0]), max(a[0], b[0]), a[1], first.size, *_style(text_page, first.index, styles),
             (quarter - main) % 4, rtl,
         )
     )  # fmt: skip
@@ -297,19 +300,23 @@ def _is_rtl(char: str) -> bool:
     return char > "\u0590" and unicodedata.bidirectional(char) in ("R", "AL")
 
 
-def _style(text_page: Any, index: int) -> tuple[bool, bool]:
+def _style(text_page: Any, index: int, styles: _Styles) -> tuple[bool, bool]:
     """Whether a glyph's font is heavy, and whether it is of fixed pitch."""
     from pypdfium2 import raw
 
     flags = ctypes.c_int()
     buffer = ctypes.create_string_buffer(96)
-    raw.FPDFText_GetFontInfo(text_page.raw, index, buffer, 96, flags)
-    name = buffer.value.decode("utf-8", "replace").lower()
-    heavy = "bold" in name or "black" in name or "heavy" in name or name.endswith(("-bd", "cmbx10", "cmbx12"))
-    mono = (
-        bool(flags.value & 1) or "mono" in name or "courier" in name or "cmtt" in name or "consolas" in name
-    )
-    return heavy or raw.FPDFText_GetFontWeight(text_page.raw, index) >= 600, mono
+    raw.FPDFText_GetFontInfo(text_page.raw, index, buffer, 96, ctypes.byref(flags))
+    weight = raw.FPDFText_GetFontWeight(text_page.raw, index)
+    key = (buffer.value, flags.value, weight)
+    if key not in styles:
+        name = buffer.value.decode("utf-8", "replace").lower()
+        heavy = any(part in name for part in ("bold", "black", "heavy")) or name.endswith(
+            ("-bd", "cmbx10", "cmbx12")
+        )
+        mono = bool(flags.value & 1) or any(part in name for part in ("mono", "courier", "cmtt", "consolas"))
+        styles[key] = (heavy or weight >= 600, mono)
+    return styles[key]
 
 
 def _is_vertical(glyphs: list[_Glyph]) -> bool:
