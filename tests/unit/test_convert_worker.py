@@ -62,7 +62,7 @@ def test_a_late_conversion_is_killed_and_the_next_works() -> None:
         started = time.monotonic()
         with pytest.raises(UnreadableFile, match="longer than 1 s") as caught:
             worker.convert(HEAVY, "heavy.csv") if not _stop(first) else None
-        assert time.monotonic() - started < 3
+        assert time.monotonic() - started < 6
         assert "GRAPH_AGENT_FILE_TIMEOUT_S" in caught.value.fix
         with pytest.raises(ProcessLookupError):
             os.kill(first, 0)
@@ -99,7 +99,7 @@ def test_a_child_that_died_between_two_files_is_replaced() -> None:
 def test_memory_is_bounded() -> None:
     with ConversionWorker(Limits(timeout_s=60, memory_mb=300)) as worker:
         data = b'["' + b"x" * 40_000_000 + b'"]'
-        with pytest.raises(UnreadableFile, match="memory|crashed"):
+        with pytest.raises(UnreadableFile, match=r"memory|crashed"):
             worker.convert(data, "a.json")
         assert worker.convert(CSV, "b.csv").markdown
 

@@ -8,7 +8,8 @@ from xml.etree import ElementTree as Xml
 
 from graph_agent.errors import UnreadableFile
 from graph_agent.ingest.convert.archive import open_package, read_member
-from graph_agent.ingest.convert.html import blocks_of, decode_html, parse_html
+from graph_agent.ingest.convert.html import decode_html, parse_html
+from graph_agent.ingest.convert.html_blocks import blocks_of
 from graph_agent.ingest.convert.limits import MEGABYTE, Limits
 from graph_agent.ingest.convert.ooxml import Element, attribute, descendants, local
 from graph_agent.ingest.convert.versions import VERSIONS

@@ -293,7 +293,8 @@ def _mail_body(message: Any) -> list[str]:
         payload = part.get_payload(decode=True) or b""
         text = decode(payload).text if payload else ""
     if part.get_content_subtype() == "html":
-        from graph_agent.ingest.convert.html import blocks_of, parse_html
+        from graph_agent.ingest.convert.html import parse_html
+        from graph_agent.ingest.convert.html_blocks import blocks_of
 
         return blocks_of(parse_html(text).body)
     return [plain(block) for block in re.split(r"\n[ \t]*\n", clean(str(text)))]
