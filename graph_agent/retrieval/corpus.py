@@ -88,7 +88,7 @@ class Coverage:
         return self.with_vectors >= self.chunks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Corpus:
     """Documents, folders, and the search arrays over their chunks.
 
@@ -134,6 +134,14 @@ class Corpus:
         for row in self.documents:
             found.setdefault(row.markdown_hash, []).append(row)
         return {key: tuple(rows) for key, rows in found.items()}
+
+    @cached_property
+    def text_order(self) -> npt.NDArray[np.int32]:
+        """For each of `texts` the place of its first document by path: for breaking ties. int32 [texts]."""
+        first: dict[str, int] = {}
+        for place, row in enumerate(self.documents):
+            first.setdefault(row.markdown_hash, place)
+        return np.asarray([first.get(name, len(first)) for name in self.texts], dtype=np.int32)
 
     @cached_property
     def facets(self) -> dict[str, dict[str, int]]:

@@ -31,7 +31,7 @@ Float32 = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Segment:
     """Postings of several documents, by term.
 
@@ -72,7 +72,7 @@ class QueryTerm:
     weight: float = 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KeywordIndex:
     """Exact BM25 statistics and postings of the live chunks.
 

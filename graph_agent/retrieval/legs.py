@@ -25,7 +25,7 @@ _PHRASE_ROWS = 200
 _RARE = 0.01  # share of chunks below which a term is rare
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class KeywordLeg:
     """Keyword scores of one query.
 

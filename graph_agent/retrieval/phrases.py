@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from graph_agent.text import words
 
@@ -46,10 +47,16 @@ def verbatim_share(query_words: Sequence[str], phrases: Sequence[Sequence[str]],
         phrases: folded words of each quoted phrase.
         passage: the passage's text.
     """
-    text = f" {' '.join(units(words(passage)))} "
+    text = _joined(passage)
     if phrases:
         return max(_phrase_share(units(phrase), text) for phrase in phrases)
     return _run_share(units(query_words), text)
+
+
+@lru_cache(maxsize=4_096)
+def _joined(passage: str) -> str:
+    """The folded words of a passage as one string with a blank at each end; the same passages come again."""
+    return f" {' '.join(units(words(passage)))} "
 
 
 def units(folded: Sequence[str]) -> list[str]:
@@ -76,6 +83,7 @@ def _run_share(wanted: Sequence[str], text: str) -> float:
     return run / len(wanted) if run >= shortest and 2 * run >= len(wanted) else 0.0
 
 
+@lru_cache(maxsize=2_048)
 def shingles(text: str) -> frozenset[str]:
     """Every run of four words of a text (characters for text without blanks), for comparing passages."""
     found: Sequence[str] = words(text)

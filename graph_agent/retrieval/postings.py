@@ -51,7 +51,7 @@ class ChunkText:
     breadcrumb: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class DocumentPostings:
     """Postings of one document, by term; chunk i of the document is row i.
 

@@ -92,26 +92,20 @@ def present(
 
 
 def _units(corpus: Corpus, rows: Rows, scores: Float, scope: Scope | None, per: str) -> list[_Unit]:
-    order = np.argsort(-scores, kind="stable")
-    seen: set[tuple[int, int]] = set()
-    units: list[_Unit] = []
-    for position in order:
-        if scores[position] <= 0:
-            break
-        row = int(rows[position])
-        key = (int(corpus.owners[row]), int(corpus.sequences[row]) if per == "section" else -1 - row)
-        if key in seen:
-            continue
-        seen.add(key)
-        document = _document_of(corpus, row, scope)
-        if document is not None:
-            units.append(_Unit(row, round(float(scores[position]), 6), document))
-    units.sort(key=lambda unit: _order(corpus, unit))
-    return units
-
-
-def _order(corpus: Corpus, unit: _Unit) -> tuple[float, str, int, int]:
-    return (-unit.score, unit.document.path, int(corpus.sequences[unit.row]), int(corpus.indexes[unit.row]))
+    """Sections (or passages) by their best row, best first; equal scores by path, then place in the text."""
+    rounded = np.round(scores, 6)
+    owners, sequences = corpus.owners[rows], corpus.sequences[rows]
+    order = np.lexsort((corpus.indexes[rows], sequences, corpus.text_order[owners], -rounded))
+    order = order[scores[order] > 0]
+    if per == "section":
+        keys = owners[order].astype(np.int64) * (1 << 32) + sequences[order]
+        order = order[np.sort(np.unique(keys, return_index=True)[1])]
+    found = ((int(rows[at]), float(rounded[at])) for at in order)
+    return [
+        _Unit(row, score, document)
+        for row, score in found
+        if (document := _document_of(corpus, row, scope)) is not None
+    ]
 
 
 def _document_of(corpus: Corpus, row: int, scope: Scope | None) -> DocumentRow | None:

@@ -13,7 +13,7 @@ from graph_agent.text import STOP_WORDS, detect_language, fold, tokens, words
 MAX_QUERY_CHARS = 60_000
 _MAX_WORDS = 1_500  # distinct words of a query that are looked up; a chunk's own text has about 150
 _QUOTED = re.compile(
-    r'"([^"\n]{2,2000})"|“([^”“\n]{2,2000})”|„([^“”„\n]{2,2000})[“”]|«([^»«\n]{2,2000})»|「([^」\n]{2,2000})」'
+    r'(?<!\w)"([^"\n]{2,2000})"(?!\w)|“([^”“\n]{2,2000})”|„([^“”„\n]{2,2000})[“”]|«([^»«\n]{2,2000})»|「([^」\n]{2,2000})」'
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -122,16 +122,12 @@ def _groups(text: str, languages: Sequence[str], stop: frozenset[str]) -> dict[s
 
 
 def _compounds(group: int, surface: str, terms: Iterable[str], index: KeywordIndex) -> list[QueryTerm]:
+    """Compounds that hold a word, and for a word that no document holds, the known words in it."""
     if len(surface) < _SHORTEST_IN_COMPOUND or not surface.isalpha():
         return []
-    known = {term: index.frequency(term) for term in terms}
-    if not any(known.values()):
-        parts = index.vocabulary.split(surface) or next(
-            (parts for term in known if (parts := index.vocabulary.split(term))), []
-        )
-        return [QueryTerm(part, group, _PART_WEIGHT) for part in parts if index.frequency(part)]
+    known = {term: index.frequency(term) for term in (*terms, surface)}
     found: dict[str, int] = {}
-    for term in {*known, surface}:
+    for term in known:
         if len(term) < _SHORTEST_IN_COMPOUND:
             continue
         longer = [
@@ -140,7 +136,11 @@ def _compounds(group: int, surface: str, terms: Iterable[str], index: KeywordInd
         ]
         found |= {word: index.frequency(word) for word in longer if word.isalpha() and word not in known}
     best = sorted((word for word, count in found.items() if count), key=lambda word: (-found[word], word))
-    return [QueryTerm(word, group, _COMPOUND_WEIGHT) for word in best[:_MAX_COMPOUNDS]]
+    longer_terms = [QueryTerm(word, group, _COMPOUND_WEIGHT) for word in best[:_MAX_COMPOUNDS]]
+    if any(known.values()):
+        return longer_terms
+    parts = next((parts for term in known if (parts := index.vocabulary.split(term))), [])
+    return [QueryTerm(part, group, _PART_WEIGHT) for part in parts if index.frequency(part)] + longer_terms
 
 
 def _bigrams_with(group: int, char: str, index: KeywordIndex) -> list[QueryTerm]:

@@ -6,8 +6,9 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from graph_agent.text import fold, tokens
+from graph_agent.text import Token, fold, tokens
 
 LENGTH = 240
 MARK = "**"
@@ -82,7 +83,7 @@ def _matches(
 ) -> list[_Match]:
     found: dict[tuple[int, int], _Match] = {}
     for language in languages or ("en",):
-        for token in tokens(text, language):
+        for token in _tokens(text, language):
             hits = [terms[term] for term in token.terms if term in terms]
             if within and not hits:
                 word = text[token.start : token.end].lower()
@@ -91,6 +92,11 @@ def _matches(
                 group, weight = max(hits, key=lambda hit: hit[1])
                 found.setdefault((token.start, token.end), _Match(token.start, token.end, group, weight))
     return sorted(found.values(), key=lambda match: (match.start, match.end))
+
+
+@lru_cache(maxsize=1_024)
+def _tokens(text: str, language: str) -> tuple[Token, ...]:
+    return tuple(tokens(text, language))
 
 
 def _window(text: str, matches: Sequence[_Match], budget: int) -> tuple[int, int]:

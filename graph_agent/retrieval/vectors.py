@@ -27,7 +27,7 @@ _GATHER_BELOW = 0.25  # share of rows below which the scope's rows are picked be
 _UNRELATED = 0.05  # cosine taken for an unrelated passage when the mean cannot be computed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Similarities:
     """Cosines of the candidates.
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-_LONGEST_GLUE = ("", "s", "es", "n", "en", "e", "er")  # what joins the parts of a German compound
+# What joins the parts of a German compound, with the endings that stemming takes off the first part
+_GLUE = ("", "s", "es", "n", "en", "e", "er", "ung", "ungs", "heits", "keits")
 
 
 class Vocabulary:
@@ -71,7 +72,7 @@ class Vocabulary:
     def split(self, word: str, *, shortest: int = 4) -> list[str]:
         """The known words that a compound is made of; [] when it is not made of known words alone.
 
-        The longest known head is tried first, and up to two joints; a joining s, es, n, en, e or er may
+        The longest known head is tried first, and up to two joints; a joint such as s or en may
         stand between parts.
         """
         return self._split(word, shortest, 2)
@@ -81,7 +82,7 @@ class Vocabulary:
             head = word[:end]
             if head not in self._numbers:
                 continue
-            for glue in _LONGEST_GLUE:
+            for glue in _GLUE:
                 tail = word[end + len(glue) :] if word.startswith(glue, end) else ""
                 if len(tail) < shortest:
                     continue
