@@ -10,27 +10,22 @@ repeated. Neighbours overlap by whole sentences, only where a paragraph was cut.
 from __future__ import annotations
 
 import re
-from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graph_agent.ingest.boundaries import Layout, Rank, Region, is_grapheme_break, scan
 from graph_agent.ingest.decoding import line_starts
 from graph_agent.ingest.document import Chunk, Section
 from graph_agent.ingest.sections import page_at
+from graph_agent.ingest.tokens import Offsets, Tokenize, TokenSpans, measure
 from graph_agent.text.folding import passage_text, shorten_breadcrumb
 from graph_agent.text.sentences import sentence_starts
 
 MIN_SIZE = 16
 """The least that a chunk may be asked to hold, in tokens."""
 
-Offsets = Sequence[tuple[int, int]]
-Tokenize = Callable[[str], Offsets]
-"""Text to the [start, end) character offsets of its tokens, special tokens left out."""
-
 _CHARS_PER_TOKEN = 12  # at most so many on average: to a tokenizer, a word of 20,000 letters is one token
-_TOKENIZE_CHARS = 50_000
 _TRAIL_SHARE = 3  # the breadcrumb takes at most a third of the window
 _LEADING_BLANK = re.compile(r"(?:[ \t\f\v]*(?:\r\n?|\n))*")
 _SOFT_BREAK = re.compile(r"[,;:、，；：)\]}>|/&=.\u2014_-](?=[^\s,;:)\]}])")
@@ -59,7 +54,7 @@ def chunk_section(
             at least 16.
         overlap: tokens of whole sentences repeated after a cut inside a paragraph; at most a quarter of `size`.
         pages: `Converted.pages`, for the chunks' pages.
-        offsets: `tokenize(section.text)`, if it is at hand (from a batch).
+        offsets: the tokens of the section's text, if they are at hand (from `tokens.measure`).
     """
     if not section.text.strip():
         return []
@@ -114,41 +109,6 @@ def _trail_tokens(breadcrumb: Sequence[str], tokenize: Tokenize) -> int:
     return len(tokenize(trail)) if trail else 0
 
 
-class _Tokens:
-    """Where the tokens of a text stand; counts and limits in O(log n)."""
-
-    def __init__(self, size: int, parts: Sequence[tuple[int, Offsets]]) -> None:
-        self._size = size
-        self._starts = array("q", [base + start for base, spans in parts for start, _ in spans])
-        self._ends = array("q", [base + end for base, spans in parts for _, end in spans])
-
-    def count(self, start: int, end: int) -> int:
-        """Tokens that end in (start, end]."""
-        return bisect_right(self._ends, end) - bisect_right(self._ends, start)
-
-    def reach(self, start: int, count: int) -> int:
-        """The furthest offset such that at most `count` tokens end in (start, offset]."""
-        index = bisect_right(self._ends, start) + count
-        if index >= len(self._ends):
-            return self._size
-        after = self._starts[index]
-        return after if after > start else max(self._ends[index] - 1, start)
-
-
-def _tokenized(text: str, tokenize: Tokenize) -> list[tuple[int, Offsets]]:
-    """A long text tokenized in parts, cut at line ends or blanks, to bound the tokenizer's memory."""
-    parts: list[tuple[int, Offsets]] = []
-    start = 0
-    while start < len(text):
-        end = start + _TOKENIZE_CHARS
-        if end < len(text):
-            cut = max(text.rfind(mark, start + _TOKENIZE_CHARS // 2, end) for mark in "\n ")
-            end = cut + 1 if cut > 0 else end
-        parts.append((start, tokenize(text[start:end])))
-        start = end
-    return parts
-
-
 @dataclass(frozen=True, slots=True)
 class _Piece:
     start: int
@@ -182,18 +142,21 @@ class _Cutter:
         self._size = size
         self._overlap = min(overlap, size // 4)
         self._max_chars = size * _CHARS_PER_TOKEN
-        self._parts = [(0, offsets)] if offsets is not None else _tokenized(text, tokenize)
-        self._tokens = _Tokens(0, ())
+        self._offsets = (
+            offsets if offsets is not None else measure([text], lambda batch: [*map(tokenize, batch)])[0]
+        )
+        self._tokens = TokenSpans()
         self._layout = Layout()
 
     def pieces(self) -> list[_Piece]:
         """All chunks' texts; at least one if the text is not blank."""
-        if len(self._parts) == 1 and self._trail + len(self._parts[0][1]) <= self._size:
+        if self._trail + len(self._offsets) <= self._size:
             first = _blank_lines(self._text, 0, len(self._text))
             whole = self._text[first:].rstrip()
             if len(whole) <= self._max_chars:
-                return [_Piece(first, whole, self._trail + len(self._parts[0][1]))]
-        self._tokens = _Tokens(len(self._text), self._parts)
+                return [_Piece(first, whole, self._trail + len(self._offsets))]
+        packed = isinstance(self._offsets, TokenSpans)
+        self._tokens = self._offsets if packed else TokenSpans(self._offsets)  # type: ignore[assignment]
         self._layout = scan(self._text)
         pieces: list[_Piece] = []
         wordless: list[_Piece] = []
@@ -210,7 +173,7 @@ class _Cutter:
     def _next(self, start: int, floor: int) -> tuple[_Piece | None, int]:
         """The chunk that starts at `start` and reaches beyond `floor`, and where it ends."""
         header = self._header(start)
-        budget = max(self._size - self._trail - self._tokens.count(*header), 1)
+        budget = max(self._size - self._trail - self._tokens.between(*header), 1)
         chars = self._max_chars - (header[1] - header[0])
         while True:
             end = self._whole_character(floor, self._cut(start, floor, budget, chars))
@@ -231,10 +194,13 @@ class _Cutter:
         last = first + len(body)
         prefix = text[slice(*header)]
         if self._is_clean(first) and self._is_clean(last + 1):
-            count = self._trail + self._tokens.count(*header) + self._tokens.count(first, last)
+            count = self._trail + self._tokens.between(*header) + self._tokens.between(first, last)
         else:
             count = len(self._tokenize(passage_text(self._breadcrumb, prefix + body)))
         return _Piece(first, prefix + body, count)
+
+    def _reach(self, start: int, count: int) -> int:
+        return self._tokens.reach(start, count, len(self._text))
 
     def _is_clean(self, offset: int) -> bool:
         """Whether a blank stands before `offset`: there tokens add up, elsewhere they are counted anew."""
@@ -247,20 +213,20 @@ class _Cutter:
             return 0, 0
         room = (self._size - self._trail) // 2
         span = (region.start, region.header_end)
-        too_long = self._tokens.count(*span) > room or span[1] - span[0] > self._max_chars // 2
+        too_long = self._tokens.between(*span) > room or span[1] - span[0] > self._max_chars // 2
         return (0, 0) if too_long else span
 
     def _cut(self, start: int, floor: int, budget: int, chars: int) -> int:
         """Where the chunk from `start` ends: after `floor`, within the budget whenever that is possible."""
         size = len(self._text)
-        left = self._tokens.count(start, size)
-        limit = min(self._tokens.reach(start, budget), start + max(chars, 1))
+        left = self._tokens.between(start, size)
+        limit = min(self._reach(start, budget), start + max(chars, 1))
         if limit >= size:
             return size
         # Two chunks to go: make them about equal rather than one full and one crumb.
         target = budget if left > 2 * budget else max(1, (left * 3 + 4) // 5)
-        high = max(min(limit, self._tokens.reach(start, target)), floor + 1)
-        low = max(floor + 1, self._tokens.reach(start, target // 2))
+        high = max(min(limit, self._reach(start, target)), floor + 1)
+        low = max(floor + 1, self._reach(start, target // 2))
         region = self._layout.region_at(high)
         if region is not None:
             return self._cut_at_region(region, start, floor, limit, budget)
@@ -271,13 +237,13 @@ class _Cutter:
     def _cut_at_region(self, region: Region, start: int, floor: int, limit: int, budget: int) -> int:
         """A cut near a table or code block: before it, after it, and between its rows or lines if it must be."""
         before = region.start > floor and bool(self._text[start : region.start].strip())
-        full = self._tokens.count(start, region.start) >= 0.35 * budget
+        full = self._tokens.between(start, region.start) >= 0.35 * budget
         if before and full:
-            third = self._tokens.reach(start, budget // 3)
+            third = self._reach(start, budget // 3)
             return self._layout.best(max(third, floor + 1), region.start, Rank.PARAGRAPH) or region.start
         if region.end <= limit:
             return region.end
-        fits = self._tokens.count(region.start, region.end) <= budget
+        fits = self._tokens.between(region.start, region.end) <= budget
         if before and fits:
             return region.start
         index = bisect_right(region.inner, limit) - 1
@@ -303,7 +269,7 @@ class _Cutter:
         if early is None:
             early = layout.best(floor + 1, low, Rank.LINE)
         word = self._last_word(floor + 1, high)
-        if early is not None and self._tokens.count(start, early) * 4 >= self._tokens.count(start, high):
+        if early is not None and self._tokens.between(start, early) * 4 >= self._tokens.between(start, high):
             return early
         return word or early or self._hard(floor, high)
 
@@ -326,7 +292,7 @@ class _Cutter:
             return None
         room = self._size - self._trail
         after = min((p for p in (text.find(mark, high) for mark in " \n") if p >= 0), default=len(text))
-        too_long = self._tokens.count(found, after) > room or after - found > self._max_chars
+        too_long = self._tokens.between(found, after) > room or after - found > self._max_chars
         return None if too_long else found
 
     def _hard(self, floor: int, high: int) -> int:
@@ -352,12 +318,10 @@ class _Cutter:
         at_block = index >= 0 and layout.positions[index] == end and layout.ranks[index] <= Rank.SUBITEM
         if at_block or layout.touches_region(end):
             return end
-        low = max(
-            self._tokens.reach(begin, max(self._tokens.count(begin, end) - self._overlap, 0)), begin + 1
-        )
+        low = max(self._reach(begin, max(self._tokens.between(begin, end) - self._overlap, 0)), begin + 1)
         low = max(low, end - self._max_chars // 4)
         for position in sentence_starts(self._text, begin, end):
-            if position < low or self._tokens.count(position, end) > self._overlap:
+            if position < low or self._tokens.between(position, end) > self._overlap:
                 continue
             apart = layout.region_at(position) is None and is_grapheme_break(self._text, position)
             if apart and not _PARAGRAPH.search(self._text, position, end):

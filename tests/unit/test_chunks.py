@@ -19,6 +19,7 @@ from graph_agent.ingest.chunks import chunk_section, fit_breadcrumb
 from graph_agent.ingest.convert.text import convert_text
 from graph_agent.ingest.document import Chunk, Section
 from graph_agent.ingest.sections import section_tree
+from graph_agent.ingest.tokens import measure
 from graph_agent.text import passage_text
 from graph_agent.text.sentences import sentences
 
@@ -306,3 +307,27 @@ def test_sentences() -> None:
         "Dr. Smith paid $3.50, e.g. for No. 5.", "Then he left!", '"Really?"', "Yes... no.", "Ünder J. Doe: i.e. B.", "这是。", "好的！",
         "new para",
     ]  # fmt: skip
+
+
+def test_measuring_many_texts_gives_what_measuring_one_gives() -> None:
+    texts = ["", "short", SENTENCE * 1_500, "x" * 120_000, "last", "no blanks 字" * 9_000]
+    sizes: list[int] = []
+
+    def tokenize_many(batch: list[str]) -> list[Sequence[tuple[int, int]]]:
+        sizes.append(sum(map(len, batch)))
+        return [tokenize(text) for text in batch]
+
+    spans = measure(texts, tokenize_many)
+    assert [list(found) for found in spans if len(found) < 100] == [
+        tokenize("") or [],
+        tokenize("short"),
+        [*spans[3]],
+        tokenize("last"),
+    ]
+    assert list(spans[2]) == list(tokenize(texts[2]))
+    assert spans[2][3:5] == tokenize(texts[2])[3:5]
+    assert max(sizes) < 500_000
+    for text, found in zip(texts, spans, strict=True):
+        assert chunk_section(section(text), tokenize, 64, 10, offsets=found) == chunk_section(
+            section(text), tokenize, 64, 10
+        )
