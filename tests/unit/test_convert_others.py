@@ -201,7 +201,7 @@ def test_blank_files_are_named() -> None:
         (b"\xef\xbb\xbf", "a.md"),
         (b"<p> </p>", "a.html"),
     ):
-        with pytest.raises(UnreadableFile, match="empty file|blank"):
+        with pytest.raises(UnreadableFile, match=r"empty file|blank"):
             done(data, name)
     with pytest.raises(UnreadableFile, match="unknown binary content"):
         done(bytes(range(256)) * 8, "a.bin")
