@@ -247,10 +247,11 @@ def test_three_thousand_headings() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["word " * 15 + "\n", "word\n", "word " * 15 + "\n\n", "- an item of a list\n"]
+    ("line", "megabytes"),
+    [("word " * 15 + "\n", 5), ("word " * 15 + "\n\n", 1), ("word\n", 0.3), ("- an item of a list\n", 0.3)],
 )
-def test_one_section_of_five_megabytes(line: str) -> None:
-    text = "# Big\n\n" + line * ((5 << 20) // len(line) // (20 if len(line) < 30 else 1)) + "\n# End\n"
+def test_one_huge_section(line: str, megabytes: float) -> None:
+    text = "# Big\n\n" + line * int(megabytes * (1 << 20) / len(line)) + "\n# End\n"
     started = time.process_time()
     assert [title for _, title, _ in outline(text)] == ["Big", "End"]
     assert time.process_time() - started < 10
