@@ -1,9 +1,23 @@
-"""A file becomes nodes: discovery, conversion, sections, chunks, and keeping the graph in step with folders."""
+"""A file becomes nodes: discovery, conversion, sections, chunks, and keeping the graph in step with folders.
 
-from graph_agent.ingest.report import FileFailure, Progress, Silent, SyncReport
-from graph_agent.ingest.sync import SyncOptions, preview, reembed, remove, sync
-from graph_agent.ingest.watching import watch_folders
+The names below are loaded on first use: the conversion process imports its converters and nothing else.
+"""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graph_agent.ingest.report import FileFailure, Progress, Silent, SyncReport
+    from graph_agent.ingest.syncing import SyncOptions, preview, reembed, remove, sync
+    from graph_agent.ingest.watching import watch_folders
+
+_HOMES = {
+    **dict.fromkeys(("FileFailure", "Progress", "Silent", "SyncReport"), "report"),
+    **dict.fromkeys(("SyncOptions", "preview", "reembed", "remove", "sync"), "syncing"),
+    "watch_folders": "watching",
+}
 __all__ = [
     "FileFailure",
     "Progress",
@@ -16,3 +30,10 @@ __all__ = [
     "sync",
     "watch_folders",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"graph_agent.ingest.{home}"), name)

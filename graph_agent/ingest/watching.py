@@ -12,7 +12,7 @@ from watchfiles import watch
 from graph_agent.embeddings import Embedder
 from graph_agent.errors import ConfigurationError, SyncInProgress
 from graph_agent.ingest.report import Progress, SyncReport
-from graph_agent.ingest.sync import SyncOptions, sync
+from graph_agent.ingest.syncing import SyncOptions, sync
 from graph_agent.store import DocumentGraph
 
 QUIET_MS = 1_500
