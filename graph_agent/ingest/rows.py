@@ -17,6 +17,7 @@ from graph_agent.ingest.links import extract_links
 from graph_agent.ingest.plan import Source, hash_bytes
 from graph_agent.ingest.sections import document_title, parse_converted, section_tree
 from graph_agent.ingest.summary import description_of
+from graph_agent.ingest.tokens import Offsets, measure
 from graph_agent.text import detect_language
 
 LANGUAGE_SAMPLE = 4_000
@@ -72,7 +73,7 @@ class Outline:
     source: Source
     converted: Converted
     sections: list[Section]
-    offsets: list[list[tuple[int, int]]]
+    offsets: list[Offsets]
     links: dict[int, list[str]]
 
 
@@ -83,7 +84,7 @@ def outline(source: Source, converted: Converted, embedder: Embedder) -> Outline
     links: dict[int, list[str]] = {}
     for link in extract_links(converted, sections, parsed):
         links.setdefault(link.section, []).append(link.encode())
-    offsets = embedder.token_offsets_of([section.text for section in sections])
+    offsets = measure([section.text for section in sections], embedder.token_offsets_of)
     return Outline(source, converted, sections, offsets, links)
 
 
