@@ -1,0 +1,71 @@
+"""Statements of the pages: a section with its place and neighbours, outlines, neighbourhoods, what can be asked."""
+
+from __future__ import annotations
+
+# One row when the section is visible. Several documents may share a text; the first place names it.
+SECTION = """
+MATCH (s:MarkdownSection {section_id: $section_id})
+MATCH (:Folder)-[e:CONTAINS]->(d:Document {markdown_hash: s.markdown_hash})
+WITH s, d, e ORDER BY e.path
+WITH s, collect({document_id: d.content_hash, path: e.path, source: e.source, title: d.title,
+                 filename: e.filename, media_type: d.media_type, page_count: d.page_count, date: d.date}) AS places
+RETURN s.section_id AS section_id, s.markdown_hash AS markdown_hash, s.sequence AS sequence, s.title AS title,
+       s.level AS level, s.kind AS kind, s.text AS text, s.start_line AS start_line, s.page_start AS page_start,
+       s.page_end AS page_end, s.breadcrumb AS breadcrumb, s.token_count AS token_count, places
+"""
+
+NEIGHBOURS = """
+MATCH (s:MarkdownSection {markdown_hash: $markdown_hash})
+WHERE s.sequence IN [$sequence - 1, $sequence + 1]
+RETURN s.section_id AS section_id, s.sequence AS sequence, s.title AS title
+ORDER BY s.sequence
+"""
+
+# Where the links of a section lead, by the words of the link.
+LINKS = """
+MATCH (:MarkdownSection {section_id: $section_id})-[l:LINKS_TO]->(t)
+RETURN l.text AS text, t.content_hash AS document_id, t.section_id AS section_id
+LIMIT 200
+"""
+
+OUTLINE = """
+MATCH (s:MarkdownSection {markdown_hash: $markdown_hash})
+RETURN s.section_id AS section_id, s.sequence AS sequence, s.title AS title, s.level AS level, s.kind AS kind,
+       s.parent_section_id AS parent_id, s.page_start AS page, s.token_count AS tokens, size(s.text) AS characters
+ORDER BY s.sequence
+LIMIT $limit
+"""
+
+SECTION_TEXTS = """
+MATCH (s:MarkdownSection {markdown_hash: $markdown_hash})
+WHERE s.sequence >= $first AND s.sequence < $first + $count
+RETURN s.section_id AS section_id, s.title AS title, s.level AS level, s.kind AS kind, s.text AS text,
+       s.sequence AS sequence, s.page_start AS page_start, s.start_line AS start_line
+ORDER BY s.sequence
+"""
+
+DOCUMENT_FACTS = """
+MATCH (:Folder)-[e:CONTAINS]->(d:Document {content_hash: $content_hash})
+WITH d, e ORDER BY e.path
+RETURN d AS document, collect({path: e.path, source: e.source}) AS places
+"""
+
+# Titles that a first question can be made of: sections at the top of documents, long enough to say something.
+QUESTION_SEEDS = """
+MATCH (:Folder)-[:CONTAINS]->(d:Document)-[:HAS_SECTION]->(t:MarkdownSection)
+OPTIONAL MATCH (t)-[:HAS_SUBSECTION]->(s:MarkdownSection)
+WITH d, coalesce(s, t) AS section
+WHERE size(section.text) > 120 AND section.title IS NOT NULL
+RETURN d.content_hash AS document_id, d.title AS document, d.language AS language, section.title AS title,
+       section.kind AS kind, section.section_id AS section_id
+LIMIT 400
+"""
+
+KNOWN_ROOTS = """
+MATCH (f:Folder)
+WHERE NOT (:Folder)-[:CONTAINS]->(f)
+RETURN f.name AS name, f.path AS path, f.kind AS kind, f.folder_id AS folder_id
+ORDER BY f.path
+"""
+
+ANY_DOCUMENT = "MATCH (:Folder)-[:CONTAINS]->(d:Document) RETURN 1 LIMIT 1"

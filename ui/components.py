@@ -1,0 +1,95 @@
+"""The two kinds of gr.HTML that the pages are made of, and who is asking.
+
+A script panel's markup is made in the browser by assets/app.js from a JSON value; an HTML panel shows the safe
+HTML that it is given. Both send clicks on `data-do` elements as events: those named here, and "act" for others.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+import gradio as gr
+
+from graph_agent.errors import GraphAgentError
+
+log = logging.getLogger(__name__)
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+# Relative, so that a proxy's prefix holds; gr.HTML waits for it before it runs a panel's script.
+SCRIPT = '<script src="pages/assets/app.js"></script>'
+
+
+def script_panel(name: str, events: Sequence[str], *, elem_id: str, value: Any = None) -> Any:
+    """A panel whose markup graphAgent[name] makes.
+
+    Args:
+        name: function of assets/app.js.
+        events: names of the events that it may send.
+        elem_id: id of the element.
+        value: JSON types.
+    """
+    # The template must never hold {{value}} or Handlebars would compile data: see HTML in Gradio's frontend.
+    return gr.HTML(
+        value,
+        html_template="<div></div>",
+        js_on_load=_started(name, events),
+        head=SCRIPT,
+        elem_id=elem_id,
+        apply_default_css=False,
+    )
+
+
+def html_panel(name: str, events: Sequence[str], *, elem_id: str, value: str = "") -> Any:
+    """A panel that shows safe HTML, its clicks handled by graphAgent[name]."""
+    return gr.HTML(
+        value, js_on_load=_started(name, events), head=SCRIPT, elem_id=elem_id, apply_default_css=False
+    )
+
+
+def _started(name: str, events: Sequence[str]) -> str:
+    return f"graphAgent.{name}(element, trigger, watch, props, {json.dumps([*events, 'act'])});"
+
+
+def user_of(request: gr.Request) -> str:
+    """Who asks: the name of the login, "" without logins."""
+    return str(request.username or "")
+
+
+def told(handler: Handler) -> Handler:
+    """A handler whose failures are told in the page: our own errors as they are, others in general words."""
+
+    def failure(error: Exception) -> gr.Error:
+        if isinstance(error, gr.Error):
+            return error
+        if isinstance(error, GraphAgentError):
+            return gr.Error(str(error), title="That did not work", print_exception=False)
+        log.error("a page failed", exc_info=error)
+        text = f"Something went wrong here ({type(error).__name__}). The log of the server has more."
+        return gr.Error(text, title="That did not work", print_exception=False)
+
+    @functools.wraps(handler)
+    def run(*given: Any, **named: Any) -> Any:
+        try:
+            return handler(*given, **named)
+        except Exception as error:
+            raise failure(error) from error
+
+    @functools.wraps(handler)
+    async def arun(*given: Any, **named: Any) -> Any:
+        try:
+            return await handler(*given, **named)
+        except Exception as error:
+            raise failure(error) from error
+
+    return cast("Handler", arun if inspect.iscoroutinefunction(handler) else run)
+
+
+def data_of(event: gr.EventData) -> dict[str, str]:
+    """What a click sent along: the data attributes of its element, and the fields of its form."""
+    found = event._data if isinstance(event._data, dict) else {}
+    return {str(name): str(value) for name, value in found.items() if value is not None}
