@@ -178,7 +178,9 @@ def eips(kind: str, *, documents: int = 100) -> QuestionSet:
     root = DATA / "eips" / "corpus"
     names = _markdown(root)
     draw = random.Random(SEED)  # noqa: S311 - a fixed sample
-    rows = [row for row in _questions(DATA / "eips" / "dev" / "questions.jsonl") if row["type"] == "known-item"]
+    rows = [
+        row for row in _questions(DATA / "eips" / "dev" / "questions.jsonl") if row["type"] == "known-item"
+    ]
     needed = {each["doc"] for row in rows for each in row["evidence"]}  # type: ignore[attr-defined]
     files = tuple(sorted(needed | set(draw.sample(names, min(documents, len(names))))))
     if kind == "known-item":
@@ -201,10 +203,15 @@ def _sampled_sentences(root: Path, files: Sequence[str], draw: random.Random) ->
     for name in files:
         converted = convert_text((root / name).read_bytes(), name)
         for section in section_tree(converted, name):
-            for sentence in re.split(r"(?<=[.!?])\s+", section.text):
-                if 60 < len(sentence) < 220 and not re.search(r"[`\n#|]", sentence):
-                    found.append(Question(sentence, frozenset({(name, section.title)})))
+            gold = frozenset({(name, section.title)})
+            found += [Question(sentence, gold) for sentence in _sentences(section.text)]
     return draw.sample(found, min(120, len(found)))
+
+
+def _sentences(text: str) -> list[str]:
+    """Plain sentences of some length."""
+    pieces = re.split(r"(?<=[.!?])\s+", text)
+    return [piece for piece in pieces if 60 < len(piece) < 220 and not re.search(r"[`\n#|]", piece)]
 
 
 def _description(root: Path, name: str) -> Question | None:

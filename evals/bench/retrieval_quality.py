@@ -40,7 +40,12 @@ def measure(name: str, embedder: Embedder, settings: Settings) -> dict[str, Any]
     for question in chosen.questions:
         for mode in MODES:
             gains[mode].append(_gain(retriever, question, mode))
-    return {"set": chosen.name, "chunks": len(built.passages), "build_seconds": round(seconds, 1), "gains": gains}
+    return {
+        "set": chosen.name,
+        "chunks": len(built.passages),
+        "build_seconds": round(seconds, 1),
+        "gains": gains,
+    }
 
 
 def _gain(retriever: Retriever, question: Question, mode: Mode) -> float:
@@ -85,7 +90,9 @@ def main(arguments: list[str] | None = None) -> int:
     embedder = load_embedder(settings)
     embedder._cache = VectorCache(options.cache / "bench-vectors.sqlite")
     rows = []
-    print(f"{'set':24} {'n':>4} {'chunks':>6} {'bm25':>6} {'vector':>6} {'hybrid':>6} {'diff':>7}  95 % interval")
+    print(
+        f"{'set':24} {'n':>4} {'chunks':>6} {'bm25':>6} {'vector':>6} {'hybrid':>6} {'diff':>7}  95 % interval"
+    )
     for name in options.sets.split(","):
         row = summarise(measure(name, embedder, settings))
         rows.append(row)

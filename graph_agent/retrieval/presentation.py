@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graph_agent.retrieval.corpus import Corpus, DocumentRow
+from graph_agent.retrieval.corpus import Corpus, DocumentRow, Place
 from graph_agent.retrieval.legs import KeywordLeg
 from graph_agent.retrieval.mirror import CorpusSource, Passage
 from graph_agent.retrieval.phrases import is_repeat, shingles
@@ -36,6 +36,7 @@ class _Unit:
     row: int
     score: float
     document: DocumentRow
+    place: Place
 
 
 def present(
@@ -100,18 +101,25 @@ def _units(corpus: Corpus, rows: Rows, scores: Float, scope: Scope | None, per: 
     if per == "section":
         keys = owners[order].astype(np.int64) * (1 << 32) + sequences[order]
         order = order[np.sort(np.unique(keys, return_index=True)[1])]
-    found = ((int(rows[at]), float(rounded[at])) for at in order)
-    return [
-        _Unit(row, score, document)
-        for row, score in found
-        if (document := _document_of(corpus, row, scope)) is not None
-    ]
+    units: list[_Unit] = []
+    for at in order:
+        document = _document_of(corpus, int(rows[at]), scope)
+        if document is not None:
+            units.append(_Unit(int(rows[at]), float(rounded[at]), document, _place_of(document, scope)))
+    return units
 
 
 def _document_of(corpus: Corpus, row: int, scope: Scope | None) -> DocumentRow | None:
     """The document to name for a row: the first by path among those in scope that have its text."""
     documents = corpus.by_text.get(corpus.texts[corpus.owners[row]], ())
     return next((row for row in documents if scope is None or row.content_hash in scope.documents), None)
+
+
+def _place_of(document: DocumentRow, scope: Scope | None) -> Place:
+    """The place to name: the one that the scope asked for, else the first."""
+    if scope is not None and document.content_hash in scope.places:
+        return scope.places[document.content_hash]
+    return Place("", document.path, document.filename, document.source)
 
 
 def _reranked(
@@ -221,10 +229,10 @@ def _hit(
         level=passage.level,
         kind=passage.kind,
         breadcrumb=passage.breadcrumb,
-        path=document.path,
+        path=unit.place.path,
         title=document.title,
-        source=document.source,
-        filename=document.filename,
+        source=unit.place.source,
+        filename=unit.place.filename,
         snippet=snippet(
             passage.text, marks, languages=(corpus.languages.get(text_hash, "en"),), within=within
         ),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from graph_agent.errors import BadArgument
-from graph_agent.retrieval.corpus import Corpus, DocumentRow
+from graph_agent.retrieval.corpus import Corpus, DocumentRow, Place
 from graph_agent.retrieval.documents import Unresolved, near_names, resolve_document, resolve_folder
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -29,12 +29,14 @@ class Scope:
         description: in words, for people and models ("folder reports, labels team=ops").
         left_out: documents left out only for lacking a label or a date, by reason.
         problem: why the scope is empty, when it is.
+        places: for documents with several places, the one that the folder or the paths asked for.
     """
 
     documents: frozenset[str]
     description: str
     left_out: Mapping[str, int] = field(default_factory=lambda: {"unlabelled": 0, "undated": 0})
     problem: str = ""
+    places: Mapping[str, Place] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -70,11 +72,14 @@ def build_scope(
     """
     rows: list[DocumentRow] = list(corpus.documents)
     told: list[str] = []
+    inside: list[Callable[[Place], bool]] = []
     problem = "" if rows else "no documents have been ingested"
     if folder is not None:
         place = resolve_folder(corpus, folder)
         rows = [row for row in rows if row.content_hash in place.documents]
         told.append(f"folder {place.path or place.name}")
+        below = _folders_below(corpus, place.folder_id)
+        inside.append(lambda spot: spot.folder_id in below)
         problem = problem or ("" if rows else f"the folder {place.path or place.name} holds no documents")
     if document is not None:
         target = resolve_document(corpus, document)
@@ -82,9 +87,10 @@ def build_scope(
         told.append(f"document {target.path}")
         problem = problem or ("" if rows else f"{target.path} is not in that folder")
     if paths is not None:
-        wanted = _paths(paths)
+        wanted = _given_paths(paths)
         rows = _under(corpus, rows, wanted)
         told.append("paths " + ", ".join(wanted))
+        inside.append(lambda spot: any(_is_at(spot.path, spot.source, path) for path in wanted))
         problem = problem or ("" if rows else f"no ingested document is under {', '.join(wanted)}")
     checks = _checks(corpus, labels, date_from, date_to)
     told += [check.told for check in checks]
@@ -92,7 +98,34 @@ def build_scope(
     if rows and not kept:
         problem = f"no document in scope has {' and '.join(check.told for check in checks)}"
     description = "; ".join(told) or "all documents"
-    return Scope(frozenset(row.content_hash for row in kept), description, _left_out(rows, checks), problem)
+    names = frozenset(row.content_hash for row in kept)
+    return Scope(names, description, _left_out(rows, checks), problem, _places(kept, inside))
+
+
+def _places(rows: Iterable[DocumentRow], inside: Sequence[Callable[[Place], bool]]) -> dict[str, Place]:
+    """Of each document with several places the first that every condition admits."""
+    found: dict[str, Place] = {}
+    for row in rows:
+        if inside and len(row.places) > 1:
+            place = next((spot for spot in row.places if all(test(spot) for test in inside)), None)
+            if place is not None:
+                found[row.content_hash] = place
+    return found
+
+
+def _folders_below(corpus: Corpus, folder_id: str) -> frozenset[str]:
+    """A folder's id with those of all folders in it, however deep."""
+    children: dict[str | None, list[str]] = {}
+    for row in corpus.folders:
+        children.setdefault(row.parent_id, []).append(row.folder_id)
+    found: set[str] = set()
+    todo = [folder_id]
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += children.get(name, [])
+    return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +184,7 @@ def _left_out(rows: Iterable[DocumentRow], checks: Sequence[_Check]) -> dict[str
     return counts
 
 
-def _paths(paths: str | Sequence[str]) -> list[str]:
+def _given_paths(paths: str | Sequence[str]) -> list[str]:
     given = [paths] if isinstance(paths, str) else list(paths)
     cleaned = [path.strip().replace("\\", "/") for path in given]
     if not cleaned or not all(cleaned):
@@ -170,15 +203,19 @@ def _under(corpus: Corpus, rows: Sequence[DocumentRow], wanted: Sequence[str]) -
 
 
 def _is_under(row: DocumentRow, path: str) -> bool:
-    below = "/" if path == "/" else path + "/"
     spots = [(place.path, place.source) for place in row.places] or [(row.path, row.source)]
+    return any(_is_at(own, source, path) for own, source in spots)
+
+
+def _is_at(own: str, source: str, path: str) -> bool:
+    """Whether a place is at or below a path, absolute or relative, by whole components."""
+    below = "/" if path == "/" else path + "/"
     relative = path.removeprefix("./").strip("/")
-    return any(
+    return (
         source == path
         or (bool(source) and source.startswith(below))
         or own == relative
         or (bool(relative) and own.startswith(relative + "/"))
-        for own, source in spots
     )
 
 
