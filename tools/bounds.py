@@ -55,6 +55,6 @@ def one_line(text: str, characters: int) -> str:
     flat = " ".join(text.split())
     if len(flat) <= characters:
         return flat
-    cut = flat[: characters - 1]
-    blank = cut.rfind(" ")
-    return (cut[:blank] if blank > characters * 2 // 3 else cut).rstrip(" ,;:") + "…"
+    blank = flat.rfind(" ", 0, characters)
+    cut = blank if blank > characters * 2 // 3 else characters - 1
+    return flat[:cut].rstrip(" ,;:") + "…"

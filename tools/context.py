@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Self
 from graph_agent.settings import Settings
 from graph_agent.store import DocumentGraph
 from graph_agent.store.overview import Overview
+from graph_agent.tools.listing import Listing
 
 if TYPE_CHECKING:
-    from graph_agent.retrieval import Retriever
+    from graph_agent.retrieval.search import Retriever
+    from graph_agent.store.skeleton import Skeleton
+    from graph_agent.tools.result import ToolResult
 
 
 class ToolContext:
@@ -29,6 +32,8 @@ class ToolContext:
         self.graph = graph
         self.settings = settings or graph.settings
         self.overview = Overview(graph)
+        self.listing = Listing(graph)
+        self.rendered: tuple[Skeleton, int, ToolResult] | None = None  # the overview as last told
         self._retriever = retriever
         self._lock = threading.Lock()
 
@@ -43,7 +48,7 @@ class ToolContext:
         with self._lock:
             if self._retriever is None:
                 from graph_agent.embeddings import load_embedder
-                from graph_agent.retrieval import Retriever
+                from graph_agent.retrieval.search import Retriever
 
                 self._retriever = Retriever(self.graph, load_embedder(self.settings), self.settings)
             return self._retriever

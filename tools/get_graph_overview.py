@@ -32,8 +32,14 @@ def overview_result(context: ToolContext, budget: int) -> ToolResult:
         EngineUnavailable: the engine does not answer.
     """
     skeleton = context.overview.current()
+    kept = context.rendered
+    # The skeleton is kept with its text, so that the same object means the same map.
+    if kept is not None and kept[0] is skeleton and kept[1] == budget:
+        return kept[2]
     outline = render(skeleton, context.graph.name, budget=budget, measure=output_tokens)
-    return ToolResult(outline.text, {**_facts(skeleton, context.graph.name), "dropped": outline.dropped})
+    result = ToolResult(outline.text, {**_facts(skeleton, context.graph.name), "dropped": outline.dropped})
+    context.rendered = (skeleton, budget, result)
+    return result
 
 
 def _facts(skeleton: Skeleton, graph: str) -> dict[str, object]:

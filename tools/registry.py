@@ -55,8 +55,9 @@ def specs() -> dict[str, ToolSpec]:
     """Every tool by name, the built-in ones first."""
     with _lock:
         if not _specs:
-            for name in BUILT_IN:
-                _add(getattr(import_module(f"graph_agent.tools.{name}"), name))
+            # All of them or none: a module that cannot be imported must not leave a shorter list behind.
+            for spec in [getattr(import_module(f"graph_agent.tools.{name}"), name) for name in BUILT_IN]:
+                _add(spec)
         return dict(_specs)
 
 

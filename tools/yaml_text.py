@@ -13,6 +13,8 @@ from typing import Any
 # Plain scalars that no YAML reader takes for a number, a date, a boolean, null or markup.
 _PLAIN = re.compile(r"[A-Za-z\u00c0-\u024f][\w\u00c0-\u024f ./()+-]*", re.ASCII)
 _WORDS = re.compile(r"(?i)y|n|yes|no|on|off|true|false|null|nan|inf|infinity")
+# Control characters, line and paragraph separators, lone surrogates, byte order mark.
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _INDENT = "  "
 
 
@@ -63,16 +65,8 @@ def _scalar(value: Any) -> str:
     if _PLAIN.fullmatch(value) and not value.endswith(" ") and not _WORDS.fullmatch(value):
         return value
     # A JSON string is a YAML double-quoted one, but for characters that YAML does not print raw.
-    text = json.dumps(value, ensure_ascii=False)
-    return "".join(character if _is_printable(character) else _escaped(character) for character in text)
+    return _UNPRINTABLE.sub(_escaped, json.dumps(value, ensure_ascii=False))
 
 
-def _is_printable(character: str) -> bool:
-    code = ord(character)
-    if code in {0x2028, 0x2029, 0xFEFF}:  # line and paragraph separator, byte order mark
-        return False
-    return 0x20 <= code <= 0x7E or 0xA0 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD or code >= 0x10000
-
-
-def _escaped(character: str) -> str:
-    return f"\\u{ord(character):04x}"
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match.group()):04x}"

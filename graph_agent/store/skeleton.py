@@ -78,7 +78,10 @@ class Skeleton:
         return self.labels.keys() == other.labels.keys() and self.edge_types.keys() == other.edge_types.keys()
 
     def with_counts(self, other: Skeleton) -> Skeleton:
-        """This one with the counts of `other`."""
+        """This one with the counts of `other`; itself when they are the same."""
+        mine = (self.nodes, self.edges, self.labels, self.edge_types)
+        if mine == (other.nodes, other.edges, other.labels, other.edge_types):
+            return self
         return replace(
             self, nodes=other.nodes, edges=other.edges, labels=other.labels, edge_types=other.edge_types
         )

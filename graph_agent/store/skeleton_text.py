@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -9,11 +10,12 @@ from typing import TypeVar
 from graph_agent.store.skeleton import PropertyFact, Skeleton, Triple
 
 HIDDEN_TYPES = {"Vectorf32"}  # a model can do nothing with a vector
-KEY_PROPERTIES = 14  # of one label or type; the rest is counted
+KEY_PROPERTIES = (60, 30, 14)  # of one label or type, as the budget allows; the rest is counted
 # Shares of the budget that labels alone, then labels and relationships together, may take.
 LABEL_SHARE = 0.45
 TRIPLE_SHARE = 0.8
 TAIL_TOKENS = 130
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 Measure = Callable[[str], int]
 T = TypeVar("T")
@@ -42,22 +44,29 @@ def render(skeleton: Skeleton, graph_name: str, *, budget: int, measure: Measure
     head = _head(skeleton, graph_name)
     if not skeleton.nodes:
         return Outline(head)
-    lists = _lists(skeleton.properties)
     room = _Room(budget - measure(head) - TAIL_TOKENS, measure)
     labels = room.take(
-        [(label, f"- {label} {number}\n") for label, number in skeleton.labels.items()], LABEL_SHARE
+        [(label, f"- {cypher_name(label)} {number}\n") for label, number in skeleton.labels.items()],
+        LABEL_SHARE,
     )
     triples = room.take([(triple, _triple(triple) + "\n") for triple in skeleton.triples], TRIPLE_SHARE)
     kinds = list(dict.fromkeys(triple.type for triple in triples))
     wanted = [("node", label) for label in labels] + [("edge", kind) for kind in kinds]
-    shown = set(room.take([(owner, lists[owner]) for owner in wanted if owner in lists], 1.0))
+    for limit in KEY_PROPERTIES:
+        lists = _lists(skeleton.properties, limit)
+        mine = [(owner, lists[owner]) for owner in wanted if owner in lists]
+        if room.holds(text for _, text in mine):
+            break
+    shown = set(room.take(mine, 1.0))
     more = list(skeleton.labels.items())[len(labels) :]
-    labels += room.take([(label, f"{label} {number}, ") for label, number in more], 1.0)
+    labels += room.take([(label, f"{cypher_name(label)} {number}, ") for label, number in more], 1.0)
 
     lines = [head, "Node types with counts and properties:"]
-    bare = [f"{label} {skeleton.labels[label]}" for label in labels if ("node", label) not in shown]
+    bare = [
+        f"{cypher_name(label)} {skeleton.labels[label]}" for label in labels if ("node", label) not in shown
+    ]
     lines += [
-        f"- {label} {skeleton.labels[label]} {lists['node', label]}"
+        f"- {cypher_name(label)} {skeleton.labels[label]} {lists['node', label]}"
         for label in labels
         if ("node", label) in shown
     ]
@@ -66,7 +75,7 @@ def render(skeleton: Skeleton, graph_name: str, *, budget: int, measure: Measure
     if triples:
         lines.append("Relationships with counts:")
         lines += [_triple(triple) for triple in triples]
-        lines += [f"- {kind} {lists['edge', kind]}" for kind in kinds if ("edge", kind) in shown]
+        lines += [f"- {cypher_name(kind)} {lists['edge', kind]}" for kind in kinds if ("edge", kind) in shown]
     dropped = {
         "node types": len(skeleton.labels) - len(labels),
         "relationships": len(skeleton.triples) - len(triples),
@@ -94,6 +103,10 @@ class _Room:
             taken.append(item)
         return taken
 
+    def holds(self, texts: Iterable[str]) -> bool:
+        """Whether all of them fit."""
+        return self._spent + sum(map(self._measure, texts)) <= self._all
+
 
 def _head(skeleton: Skeleton, graph_name: str) -> str:
     if not skeleton.nodes:
@@ -101,24 +114,31 @@ def _head(skeleton: Skeleton, graph_name: str) -> str:
     return f"Graph {graph_name!r}: {skeleton.nodes} nodes, {skeleton.edges} relationships."
 
 
+def cypher_name(name: str) -> str:
+    """A name as Cypher needs it written: in backticks when it is no plain identifier."""
+    return name if _IDENTIFIER.fullmatch(name) else f"`{name}`"
+
+
 def _triple(triple: Triple) -> str:
-    source = f"(:{triple.source})" if triple.source else "()"
-    target = f"(:{triple.target})" if triple.target else "()"
-    return f"- {source}-[:{triple.type}]->{target} {'' if triple.exact else '~'}{triple.count}"
+    source, target = (
+        f"(:{':'.join(map(cypher_name, labels.split(':')))})" if labels else "()"
+        for labels in (triple.source, triple.target)
+    )
+    return f"- {source}-[:{cypher_name(triple.type)}]->{target} {'' if triple.exact else '~'}{triple.count}"
 
 
-def _lists(facts: Iterable[PropertyFact]) -> dict[tuple[str, str], str]:
-    """`{name: String, born: Integer}` by kind and owner."""
+def _lists(facts: Iterable[PropertyFact], limit: int) -> dict[tuple[str, str], str]:
+    """`{name: String, born: Integer}` by kind and owner, of at most so many properties each."""
     by_owner: dict[tuple[str, str], list[str]] = {}
     for fact in facts:
         if not set(fact.types) <= HIDDEN_TYPES:
             by_owner.setdefault((fact.owner_kind, fact.owner), []).append(
-                f"{fact.name}: {'|'.join(fact.types)}"
+                f"{cypher_name(fact.name)}: {'|'.join(fact.types)}"
             )
     texts = {}
     for owner, parts in by_owner.items():
-        more = [f"+{len(parts) - KEY_PROPERTIES} more"] if len(parts) > KEY_PROPERTIES else []
-        texts[owner] = "{" + ", ".join([*parts[:KEY_PROPERTIES], *more]) + "}"
+        more = [f"+{len(parts) - limit} more"] if len(parts) > limit else []
+        texts[owner] = "{" + ", ".join([*parts[:limit], *more]) + "}"
     return texts
 
 
