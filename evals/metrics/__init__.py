@@ -1,0 +1,1 @@
+"""Measures that need no model: rankings, answers, citations, rows of queries, and their statistics."""
