@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 import xxhash
 
-from graph_agent.embeddings import Embedder
+from graph_agent.embeddings import Embedder, local_tokenizer
 from graph_agent.ingest.chunks import chunk_section, fit_breadcrumb
 from graph_agent.ingest.convert.text import convert_text
 from graph_agent.ingest.sections import document_title, section_tree
 from graph_agent.retrieval.corpus import Corpus, DocumentRow, Place, changed_corpus, with_vectors
 from graph_agent.retrieval.mirror import MemorySource, Passage
-from graph_agent.retrieval.postings import ChunkText, DocumentPostings, build_postings
 from graph_agent.text import detect_language, passage_text
+from graph_agent.text.postings import ChunkText, DocumentPostings, build_postings
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 CHUNK_TOKENS = 220
@@ -103,7 +103,7 @@ def build(root: Path, files: Sequence[str], embedder: Embedder | None) -> Built:
 
 
 def _passages(converted: object, name: str, text_hash: str, embedder: Embedder | None) -> Iterator[Passage]:
-    tokenize = (embedder or Embedder(_NoModel())).token_offsets
+    tokenize = embedder.token_offsets if embedder else _local_offsets
     for section in section_tree(converted, name):  # type: ignore[arg-type]
         trail = tuple(fit_breadcrumb(section.breadcrumb, tokenize, CHUNK_TOKENS))
         for chunk in chunk_section(section, tokenize, CHUNK_TOKENS, OVERLAP):
@@ -114,17 +114,9 @@ def _passages(converted: object, name: str, text_hash: str, embedder: Embedder |
             )  # fmt: skip
 
 
-class _NoModel:
-    """Stands where an embedder is wanted for its tokenizer only."""
-
-    name = "none"
-    max_tokens = 256
-
-    def query(self, text: str) -> Sequence[float]:
-        raise NotImplementedError
-
-    def passages(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        raise NotImplementedError
+def _local_offsets(text: str) -> list[tuple[int, int]]:
+    """Token offsets without loading a model."""
+    return local_tokenizer().encode(text, add_special_tokens=False).offsets
 
 
 def _place(chunk_id: str) -> tuple[int, int]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graph_agent.retrieval.keywords import KeywordIndex
-from graph_agent.retrieval.postings import DocumentPostings
+from graph_agent.text.postings import DocumentPostings
 
 Mask = npt.NDArray[np.bool_]
 Float32 = npt.NDArray[np.float32]

@@ -19,8 +19,8 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from graph_agent.retrieval.postings import DocumentPostings
 from graph_agent.retrieval.vocabulary import Vocabulary
+from graph_agent.text.postings import DocumentPostings
 
 K1 = 1.5
 B = 0.75

@@ -12,7 +12,7 @@ from graph_agent.retrieval.corpus import Corpus, Mask
 from graph_agent.retrieval.keywords import QueryTerm
 from graph_agent.retrieval.mirror import Passage
 from graph_agent.retrieval.phrases import verbatim_share
-from graph_agent.retrieval.postings import fingerprint
+from graph_agent.text.postings import fingerprint
 from graph_agent.retrieval.query import Query
 from graph_agent.retrieval.vectors import top_positions
 from graph_agent.text import terms

@@ -12,23 +12,22 @@ import numpy.typing as npt
 
 from graph_agent.errors import EngineUnavailable
 from graph_agent.retrieval.corpus import DocumentRow, FolderRow, Place
-from graph_agent.retrieval.postings import (
+from graph_agent.store import DocumentGraph
+from graph_agent.store.queries import search as statements
+from graph_agent.text.postings import (
     ChunkText,
     DocumentPostings,
+    analysis_language,
     build_postings,
     decode_postings,
     encode_postings,
 )
-from graph_agent.store import DocumentGraph
-from graph_agent.store.queries import search as statements
-from graph_agent.text import detect_language
 from graph_agent.vector_blocks import decode_block, encode_block
 
 POSTINGS = "postings"
 VECTORS = "vectors"
 _BATCH = 64  # texts read from the graph at once
 _VECTOR_CHUNKS = 4_000  # numbers as text: about 20 MB an answer
-_SAMPLE = 4_000
 
 Float32 = npt.NDArray[np.float32]
 log = logging.getLogger(__name__)
@@ -201,13 +200,10 @@ def _computed(
         sequence, index = chunk_place(str(row["chunk_id"]))
         trail = tuple(row["breadcrumb"] or ([row["title"]] if row["title"] else []))
         chunks[str(row["hash"])].append(ChunkText(sequence, index, str(row["text"] or ""), trail))
-    found = {}
-    for name in names:
-        language = languages.get(name) or detect_language(
-            "\n".join(chunk.text for chunk in chunks[name])[:_SAMPLE]
-        )
-        found[name] = build_postings(chunks[name], "en" if language == "und" else language)
-    return found
+    return {
+        name: build_postings(chunks[name], analysis_language(languages.get(name, ""), chunks[name]))
+        for name in names
+    }
 
 
 def chunk_place(chunk_id: str) -> tuple[int, int]:

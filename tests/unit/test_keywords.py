@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from graph_agent.retrieval.keywords import K1, B, KeywordIndex, QueryTerm
-from graph_agent.retrieval.postings import (
+from graph_agent.retrieval.vocabulary import Vocabulary
+from graph_agent.text import terms
+from graph_agent.text.postings import (
     ChunkText,
     DocumentPostings,
     build_postings,
@@ -18,8 +20,6 @@ from graph_agent.retrieval.postings import (
     encode_postings,
     fingerprint,
 )
-from graph_agent.retrieval.vocabulary import Vocabulary
-from graph_agent.text import terms
 
 WORDS = ["anchor", "boat", "cargo", "deck", "engine", "ferry", "gale", "harbour", "island", "jetty", "keel", "lake", "mast", "net", "oar", "pier"]
 

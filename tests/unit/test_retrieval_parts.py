@@ -8,10 +8,10 @@ import pytest
 from graph_agent.retrieval.fusion import Evidence, Weights, combine_queries, decide_weights, fuse
 from graph_agent.retrieval.keywords import KeywordIndex
 from graph_agent.retrieval.phrases import is_repeat, longest_run, shingles, verbatim_share
-from graph_agent.retrieval.postings import ChunkText, build_postings
 from graph_agent.retrieval.query import clean_query, parse_query, quoted_phrases
 from graph_agent.retrieval.vectors import top_positions
 from graph_agent.text import words
+from graph_agent.text.postings import ChunkText, build_postings
 from graph_agent.vector_blocks import decode_block, encode_block
 
 

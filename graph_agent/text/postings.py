@@ -17,12 +17,15 @@ import numpy.typing as npt
 import orjson
 import xxhash
 
-from graph_agent.text import ANALYSER, terms, words
+from graph_agent.text.folding import words
+from graph_agent.text.language import UNDETERMINED, detect_language
+from graph_agent.text.terms import ANALYSER, terms
 
 Int32 = npt.NDArray[np.int32]
 
 FORMAT = f"postings-1/{ANALYSER}"
 _MAX_TF = 65_535
+_LANGUAGE_SAMPLE = 4_000
 _FIELDS: tuple[tuple[str, str], ...] = (
     ("sequences", "<i4"),
     ("indexes", "<i4"),
@@ -87,6 +90,19 @@ def fingerprint(text: str) -> int:
     """64-bit hash of the folded words of a text: equal for texts that differ in marks and blanks only."""
     folded = words(text)
     return xxhash.xxh3_64_intdigest(" ".join(folded).encode()) if folded else 0
+
+
+def analysis_language(named: str, chunks: Sequence[ChunkText]) -> str:
+    """Whose stemmer a document's terms are made with: ISO 639-1, English when nothing tells.
+
+    Args:
+        named: the document's own language, a BCP 47 tag; "" or "und" to look at its text.
+        chunks: of the document.
+    """
+    language = named[:2].lower() if named != UNDETERMINED else ""
+    if not language:
+        language = detect_language("\n".join(chunk.text for chunk in chunks)[:_LANGUAGE_SAMPLE])
+    return "en" if language == UNDETERMINED else language
 
 
 def build_postings(chunks: Iterable[ChunkText], language: str) -> DocumentPostings:
