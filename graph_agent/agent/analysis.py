@@ -11,14 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from graph_agent.agent.state import PlanState
-from graph_agent.text import detect_language, fold, words
+from graph_agent.text import detect_language, fold
 
 Structure = Literal["count", "list", "outline", "subsections", "titled", "property", ""]
 
-_LISTING_WORDS = (
-    "are is there here do you have exist in the collection corpus graph of this all we gibt es hier sind "
-    "da vorhanden hast du alle "
-)
 _SMALL_TALK = re.compile(
     r"(?:(?:hi|hello|hey|hallo|moin|servus|bonjour|salut|hola|ciao|good (?:morning|afternoon|evening|day)|guten (?:morgen|tag|abend)|"
     r"gruss gott|thanks?|thank you|thx|danke|vielen dank|merci|gracias|bye|goodbye|tschuss|auf wiedersehen|ok|okay|"
@@ -119,22 +115,11 @@ def _structure(question: str, folded: str, language: str) -> Question:
         return Question("structure", language, "titled", "count" if count else "list", title)
     if count and not _ABOUT.search(folded):
         return Question("structure", language, "count", target, title, folder, number)
-    if (
-        listed
-        and not _ABOUT.search(folded)
-        and (target == "folders" or _is_plain_list(folded, listed) or folder)
-    ):
+    if listed and not _ABOUT.search(folded):
         return Question("structure", language, "list", target, title, folder, number)
     if _OUTLINE.search(folded) and re.search(r"\b(?:of|in|from|von|des|der|im|aus)\b", folded) and not count:
         return Question("structure", language, "outline", "sections", title)
     return Question("fact", language)
-
-
-def _is_plain_list(folded: str, match: re.Match[str]) -> bool:
-    """Whether nothing that could be a topic follows: "list all documents", "which documents are there?"."""
-    rest = words(folded[match.end() :])
-    plain = frozenset(_LISTING_WORDS.split())
-    return all(word in plain for word in rest)
 
 
 def _target(word: str) -> str:

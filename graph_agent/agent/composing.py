@@ -7,14 +7,14 @@ from typing import Any
 
 from graph_agent.agent.analysis import asks_abilities
 from graph_agent.agent.extracts import Extract, chosen
+from graph_agent.agent.outlines import Part, asked_part
 from graph_agent.agent.phrases import phrase
 from graph_agent.agent.reasoner import AnswerRequest
 from graph_agent.agent.response import Passage
 from graph_agent.agent.sentences import on_one_line
-from graph_agent.agent.signals import Fit
 
 LISTED_ROWS = 30
-CLOSEST = 2
+CLOSEST = 3
 VALUE_CHARACTERS = 160
 
 
@@ -129,22 +129,19 @@ def outline_answer(request: AnswerRequest) -> str:
     found = outline_of(request.rounds, request.plan)
     if found is None:
         return ""
-    name, sections = found
+    name, sections, chapter = found
     language = request.plan["language"]
     by_id = {passage.section_id: passage.n for passage in reversed(request.passages)}
-    lines = [f"{phrase('outline', language)} {on_one_line(name)}:", ""]
+    head = f" [{by_id[chapter['id']]}]" if chapter and chapter["id"] in by_id else ""
+    lines = [f"{phrase('outline', language)} {on_one_line(name)}{head}:", ""]
     for number, section in enumerate(sections, start=1):
         cited = f" [{by_id[section['id']]}]" if section["id"] in by_id else ""
         lines.append(f"{number}. {on_one_line(str(section.get('title') or ''))}{cited}")
     return "\n".join(lines)
 
 
-def outline_of(
-    rounds: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]
-) -> tuple[str, list[dict[str, Any]]] | None:
+def outline_of(rounds: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]) -> Part | None:
     """The title and the sections that an outline question asks for, from the table of contents that was read."""
-    from graph_agent.agent.outlines import asked_part
-
     for one in rounds:
         for call in one["calls"]:
             toc = call.get("artifact")
@@ -156,12 +153,17 @@ def outline_of(
 def composed(request: AnswerRequest, extracts: Sequence[Extract]) -> tuple[str, dict[int, str]]:
     """The extracts worth showing, each under its place, with exact quotes by number."""
     language = request.plan["language"]
-    picked = chosen(extracts)
+    first, more = chosen(extracts, request.search.get("documents") or [])
     head = phrase("extracts_failed" if request.because else "extracts", language)
     lines = [head, ""]
     lines += list(_property_lines(request))
     quotes: dict[int, str] = {}
-    for extract in in_reading_order(picked):
+    for extract in first:
+        quotes[extract.passage.n] = extract.quote
+        lines += _shown(extract)
+    if more:
+        lines += [phrase("further", language), ""]
+    for extract in in_reading_order(more):
         quotes[extract.passage.n] = extract.quote
         lines += _shown(extract)
     return "\n".join(lines).rstrip(), quotes
@@ -226,8 +228,8 @@ def _plain_title(text: str) -> str:
     return text.replace("*", "").replace("[", "(").replace("]", ")").replace("`", "")
 
 
-def not_found(request: AnswerRequest, extracts: Sequence[Extract], fit: Fit) -> str:
-    """That nothing matches, what was searched, and the nearest passages by name."""
+def not_found(request: AnswerRequest, extracts: Sequence[Extract]) -> tuple[str, dict[int, str]]:
+    """That nothing matches, what was searched, and the nearest passages as such, with exact quotes by number."""
     language = request.plan["language"]
     head = "absent" if request.kind == "documents" else "no_rows"
     parts = [phrase(head, language)]
@@ -238,13 +240,12 @@ def not_found(request: AnswerRequest, extracts: Sequence[Extract], fit: Fit) -> 
         )
     if notice := request.search.get("notice"):
         parts.append(str(notice))
-    near = chosen(extracts)[:CLOSEST] if fit.cosine > 0 else []
+    first, _ = chosen(extracts, request.search.get("documents") or [])
+    near = first[:CLOSEST]
     if near:
-        places = [" › ".join(on_one_line(part) for part in _trail(extract.passage)) for extract in near]
-        parts.append(
-            "\n".join([phrase("closest", language), *(f"- {_plain_title(place)}" for place in places)])
-        )
-    return "\n\n".join(parts)
+        shown = "\n".join(line for extract in near for line in _shown(extract))
+        parts.append(f"{phrase('closest', language)}\n\n{shown}".rstrip())
+    return "\n\n".join(parts), {extract.passage.n: extract.quote for extract in near}
 
 
 def _joined(values: Sequence[str], language: str) -> str:

@@ -181,15 +181,14 @@ class ExtractiveReasoner:
             return self._foreign(request)
         extracts, fit = await asyncio.to_thread(self._extracts, request)
         if not extracts or not fit.matches:
-            return not_found(request, extracts, fit), Done(
-                answered=False, checks="trusted", detail=fit.detail
-            )
+            text, quotes = not_found(request, extracts)
+            return text, Done(answered=False, quotes=quotes, checks="trusted", detail=fit.detail)
         text, quotes = composed(request, extracts)
         return text, Done(answered=True, quotes=quotes, checks="trusted", detail=fit.detail)
 
     def _foreign(self, request: AnswerRequest) -> tuple[str, Done]:
         if not request.passages:
-            return not_found(request, [], Fit(0.0, 0.0, 1.0)), Done(answered=False, checks="trusted")
+            return not_found(request, [])[0], Done(answered=False, checks="trusted")
         extracts = [
             Extract(passage, 0, min(len(passage.text), 300), passage.score, passage.score)
             for passage in request.passages[:6]
@@ -287,5 +286,5 @@ def _outline_calls(request: ReadRequest) -> list[ToolRequest]:
     if len(request.rounds) > 1:
         return []
     found = outline_of(request.rounds, request.plan)
-    ids = [str(section["id"]) for section in found[1]] if found else []
+    ids = [str(section["id"]) for section in (*([found[2]] if found[2] else []), *found[1])] if found else []
     return [_call("get_section_content", {"section_ids": ids[:OUTLINE_SECTIONS]})] if ids else []

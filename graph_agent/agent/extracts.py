@@ -14,10 +14,11 @@ from graph_agent.agent.signals import Words
 from graph_agent.embeddings import Embedder
 from graph_agent.text import passage_text
 
-CONSIDERED = 10  # passages whose statements are looked at
-A_PASSAGE = 6  # statements of a passage that are embedded
+CONSIDERED = 18  # passages whose statements are looked at
+A_PASSAGE = 4  # statements of a passage that are embedded
 QUOTE = 420  # characters of a quote
-CITED = 6
+DOCUMENTS = 5  # of each the best extract
+MORE = 3  # further extracts
 LONGEST = 600  # characters of a statement that are embedded
 _LIST_ITEMS = 8
 WEIGHT_LEXICAL = 0.6
@@ -174,28 +175,25 @@ def _opening(passage: Passage) -> Extract:
     return Extract(passage, 0, end, 0.0, 0.0)
 
 
-def chosen(extracts: Sequence[Extract], *, most: int = CITED) -> list[Extract]:
-    """The extracts worth showing, best first: rank of the search and fit of the statement together, and of
-    further documents rather than more of the same once the first three stand.
+def chosen(extracts: Sequence[Extract], documents: Sequence[str] = ()) -> tuple[list[Extract], list[Extract]]:
+    """The extracts worth showing: the best of each of the best documents, and then more of the same ones.
+
+    Args:
+        extracts: in the order of the search.
+        documents: ids of documents, best first; those of the extracts follow in their order.
     """
     if not extracts:
-        return []
+        return [], []
     top = max(extract.score for extract in extracts) or 1.0
-    ranked = sorted(
-        enumerate(extracts), key=lambda pair: -(WEIGHT_RANK / (1.0 + 0.35 * pair[0]) + pair[1].score / top)
-    )
-    ordered = [extract for _, extract in ranked]
-    kept = ordered[:2]
-    seen = {extract.passage.document_id for extract in kept}
-    for extract in ordered[2:]:
-        if len(kept) >= most:
-            break
-        if extract.passage.document_id not in seen:
-            kept.append(extract)
-            seen.add(extract.passage.document_id)
-    for extract in ordered[2:]:
-        if len(kept) >= most:
-            break
-        if extract not in kept:
-            kept.append(extract)
-    return kept
+    weights = {
+        id(extract): WEIGHT_RANK / (1.0 + 0.35 * position) + extract.score / top
+        for position, extract in enumerate(extracts)
+    }
+    ranked = sorted(extracts, key=lambda extract: -weights[id(extract)])
+    by_document: dict[str, list[Extract]] = {}
+    for extract in ranked:
+        by_document.setdefault(extract.passage.document_id or extract.passage.path, []).append(extract)
+    order = [name for name in dict.fromkeys([*documents, *by_document]) if name in by_document]
+    first = [by_document[name][0] for name in order[:DOCUMENTS]]
+    more = [extract for extract in ranked if extract not in first][:MORE]
+    return first, more

@@ -7,9 +7,11 @@ from typing import Any
 
 from graph_agent.text import query_terms, terms
 
+Part = tuple[str, list[dict[str, Any]], dict[str, Any] | None]
 
-def asked_part(toc: Mapping[str, Any], question: str, kind: str) -> tuple[str, list[dict[str, Any]]]:
-    """The document's title and its top sections, or a chapter's title and its subsections.
+
+def asked_part(toc: Mapping[str, Any], question: str, kind: str) -> Part:
+    """The document's title and its top sections, or a chapter's title, its subsections, and the chapter.
 
     A document whose only top section is its title is told from the level below. A chapter is meant when the
     question asks for subsections, and the one whose title shares most with the question is taken.
@@ -19,12 +21,12 @@ def asked_part(toc: Mapping[str, Any], question: str, kind: str) -> tuple[str, l
     if kind == "subsections":
         chapter = _named_chapter(sections, question)
         if chapter is not None:
-            return str(chapter["title"]), list(chapter["sections"])
+            return str(chapter["title"]), list(chapter["sections"]), chapter
     # A heading that is the document's title, with the text before it as a section of its own at most.
     headed = [section for section in sections if section.get("sections")]
     if len(headed) == 1 and len(sections) <= 2:
-        return title or str(headed[0].get("title")), list(headed[0]["sections"])
-    return title, sections
+        return title or str(headed[0].get("title")), list(headed[0]["sections"]), headed[0]
+    return title, sections, None
 
 
 def _named_chapter(sections: list[dict[str, Any]], question: str) -> dict[str, Any] | None:

@@ -14,8 +14,9 @@ from graph_agent.agent.response import Passage, Source
 from graph_agent.text import estimate_tokens
 
 WHOLE_TOKENS = 700  # a section up to this size is given whole
-MAX_PASSAGES = 14
+MAX_PASSAGES = 18
 TABLE_TOKENS = 500  # rows put back around a piece of a table, at most
+SECTIONS_OF_DOCUMENT = 3
 _HITS_OF_SECTION = 3
 
 
@@ -61,6 +62,7 @@ class Found:
     source: str = ""
     display_path: str = ""
     title: str = ""
+    document_id: str = ""
 
 
 @dataclass
@@ -86,8 +88,9 @@ def found_in(artifact: Mapping[str, Any]) -> list[Found]:
                 score=float(row.get("score") or 0.0),
                 page=row.get("page"),
                 source=str(row.get("source") or ""),
-                display_path=str(shown.get(row.get("source")) or ""),
+                display_path=str(row.get("displayPath") or shown.get(row.get("source")) or ""),
                 title=str(row.get("title") or ""),
+                document_id=str(row.get("documentId") or row.get("source") or ""),
             )
         )
     return found
@@ -128,6 +131,24 @@ def merged_sources(known: Sequence[Source], new: Iterable[Source]) -> list[Sourc
     return list(by_key.values())
 
 
+def ranked_documents(found: Sequence[Found]) -> list[str]:
+    """Documents of search results, best first, by their best passage and by how many good ones they have.
+
+    Half the score is the best passage's share of the top score, half the sum of the cubes of all shares: a
+    document that is about the question throughout comes before one that mentions it once.
+    """
+    top = max((one.score for one in found), default=0.0) or 1.0
+    best: dict[str, float] = {}
+    mass: dict[str, float] = {}
+    for one in found:
+        share = one.score / top
+        best[one.document_id] = max(best.get(one.document_id, 0.0), share)
+        mass[one.document_id] = mass.get(one.document_id, 0.0) + share**3
+    most = max(mass.values(), default=0.0) or 1.0
+    scores = {name: 0.5 * best[name] + 0.5 * mass[name] / most for name in best}
+    return sorted(scores, key=lambda name: -scores[name])
+
+
 def pack(
     found: Sequence[Found],
     sections: Mapping[str, Section],
@@ -136,14 +157,14 @@ def pack(
     first_number: int = 1,
     most: int = MAX_PASSAGES,
 ) -> list[Passage]:
-    """Passages in rank order, at most `budget` tokens and `most` of them.
+    """Passages in rank order, at most `budget` tokens and `most` of them; of one document three at first.
 
     A section that fits is taken whole; of a larger one the pieces that matched, and around a piece of a
     table its header and neighbouring rows.
     """
     packed: list[Passage] = []
     left = budget
-    for pieces in _by_section(found, sections):
+    for pieces in _varied(_by_section(found, sections)):
         whole = pieces.section.text
         options = [(0, len(whole))] if estimate_tokens(whole) <= WHOLE_TOKENS else []
         options += [_window(pieces)]
@@ -210,6 +231,18 @@ def _by_section(found: Sequence[Found], sections: Mapping[str, Section]) -> list
         if len(pieces.spans) < _HITS_OF_SECTION and (span := _span(section.text, one.text)) is not None:
             pieces.spans.append(span)
     return list(grouped.values())
+
+
+def _varied(ranked: list[_Pieces]) -> list[_Pieces]:
+    """The order of rank, but a document's fourth section and those after it wait until others had their turn."""
+    counts: dict[str, int] = {}
+    first: list[_Pieces] = []
+    later: list[_Pieces] = []
+    for pieces in ranked:
+        name = pieces.first.document_id or pieces.section.document_id
+        counts[name] = counts.get(name, 0) + 1
+        (first if counts[name] <= SECTIONS_OF_DOCUMENT else later).append(pieces)
+    return first + later
 
 
 def _orphan(one: Found) -> Section:

@@ -59,6 +59,10 @@ _PHRASES: Final[dict[str, dict[str, str]]] = {
         "zh": "文档摘录（语言模型未给出回答）：",
         "ja": "文書からの抜粋（言語モデルは回答しませんでした）：",
     },
+    "further": {
+        "en": "Further passages:", "de": "Weitere Stellen:", "fr": "Autres passages :", "es": "Otros pasajes:",
+        "it": "Altri passi:", "nl": "Verdere passages:", "pt": "Outras passagens:", "zh": "其他段落：", "ja": "その他の箇所：",
+    },
     "unverified": {
         "en": "unverified", "de": "nicht belegt", "fr": "non vérifié", "es": "no verificado", "it": "non verificato",
         "nl": "niet geverifieerd", "pt": "não verificado", "zh": "未经证实", "ja": "未確認",

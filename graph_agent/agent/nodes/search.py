@@ -16,6 +16,7 @@ from graph_agent.agent.passages import (
     merged_sources,
     node_passages,
     pack,
+    ranked_documents,
     sources_in,
 )
 from graph_agent.agent.response import Source
@@ -25,7 +26,8 @@ from graph_agent.agent.toolbox import Outcome
 from graph_agent.errors import BadArgument, GraphAgentError
 from graph_agent.store.queries.agent import SECTIONS
 
-RESULTS = 24  # per phrase
+RESULTS = 60  # per phrase; enough for a ranking of documents
+RANKED = 12
 PHRASES = 4
 RRF_K = 60.0  # Cormack, Clarke and Buettcher, SIGIR 2009
 
@@ -60,6 +62,7 @@ async def run(state: State, step: Step) -> Update:
         "sources": [source.model_dump() for source in sources],
         "search": {
             "phrases": phrases,
+            "documents": ranked_documents(found)[:RANKED],
             "arguments": arguments,
             "notice": " ".join(str(a["notice"]) for a in artifacts if a.get("notice"))[:600],
             "degraded": next((str(a["degraded"]) for a in artifacts if a.get("degraded")), ""),
