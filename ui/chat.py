@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 PAUSE_S = 0.04  # between two looks at a growing answer: as smooth as reading needs, and cheap
 MAX_QUESTION = 20_000
 
-FEED_EVENTS = ("cite", "ask", "judge", "console", "add", "sample")
+FEED_EVENTS = ("cite", "ask", "judge", "console", "adding", "sample")
 LIST_EVENTS = ("open", "fresh", "title", "remove")
 EVIDENCE_EVENTS = ("section", "document")
 

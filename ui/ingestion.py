@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+WAIT_S = 30.0  # for a sync of another process
+
 
 @dataclass(frozen=True)
 class Job:
@@ -102,19 +104,32 @@ class Ingestion:
             job = self._job
             return replace(job, seconds=time.monotonic() - self._began) if job.running else job
 
-    def sync(self, paths: Sequence[Path], title: str, *, name: str | None = None) -> Job:
+    def sync(self, paths: Sequence[Path], title: str) -> Job:
         """Begin to bring paths into step with the graph; returns at once.
 
         Raises:
             SyncInProgress: one is running already.
         """
-        from graph_agent.ingest import SyncOptions, sync
+        return self._start(title, lambda meter: self._synced(paths, None, meter))
+
+    def sync_each(self, roots: Sequence[tuple[Path, str]], title: str) -> Job:
+        """Begin to bring several roots into step, each under its name; returns at once.
+
+        Raises:
+            SyncInProgress: one is running already.
+        """
 
         def work(meter: _Meter) -> SyncReport:
-            options = SyncOptions(name=name, wait_s=30.0)
-            return sync(self._graph, self._embedder(), list(paths), options, meter, stop=self._stop)
+            reports = [self._synced([path], name, meter) for path, name in roots if not self._stop.is_set()]
+            return merged(reports)
 
         return self._start(title, work)
+
+    def _synced(self, paths: Sequence[Path], name: str | None, meter: _Meter) -> SyncReport:
+        from graph_agent.ingest import SyncOptions, sync
+
+        options = SyncOptions(name=name, wait_s=WAIT_S)
+        return sync(self._graph, self._embedder(), list(paths), options, meter, stop=self._stop)
 
     def remove(self, paths: Sequence[str], title: str) -> Job:
         """Begin to take what is below some paths out of the graph; returns at once.
@@ -169,3 +184,28 @@ class Ingestion:
     def _update(self, **changes: object) -> None:
         with self._lock:
             self._job = replace(self._job, **changes)  # type: ignore[arg-type]
+
+
+def merged(reports: Sequence[SyncReport]) -> SyncReport:
+    """Several reports as one: counts added up, lists joined, the last one's totals."""
+    whole = reports[-1]
+    for report in reports[:-1]:
+        for name in (
+            "added",
+            "changed",
+            "moved",
+            "deleted",
+            "unchanged",
+            "relabelled",
+            "sections",
+            "chunks",
+            "vectors",
+        ):
+            setattr(whole, name, getattr(whole, name) + getattr(report, name))
+        whole.failed = [*report.failed, *whole.failed]
+        whole.warnings = [*report.warnings, *whole.warnings]
+        whole.roots = [*report.roots, *whole.roots]
+        for reason, number in report.skipped.items():
+            whole.skipped[reason] = whole.skipped.get(reason, 0) + number
+        whole.seconds += report.seconds
+    return whole

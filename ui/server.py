@@ -118,7 +118,8 @@ def application(
     from fastapi.staticfiles import StaticFiles
 
     from graph_agent.ui.access import USER
-    from graph_agent.ui.app import HEAD, build, theme
+    from graph_agent.ui.app import build
+    from graph_agent.ui.appearance import HEAD, theme
     from graph_agent.ui.downloads import add_downloads
 
     api = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
@@ -126,7 +127,7 @@ def application(
     add_downloads(api, workspace)
     gradio.mount_gradio_app(
         api,
-        build(workspace, logins=sessions is not None),
+        build(workspace),
         path="/",
         root_path=root_path,
         # The door has looked already; this only tells Gradio the name. "" would mean "nobody" to it.

@@ -13,6 +13,7 @@ from graph_agent.store.queries import pages as statements
 from graph_agent.ui.answering import Answering, Asking
 from graph_agent.ui.conversations import ConversationStore
 from graph_agent.ui.ingestion import Ingestion, Job
+from graph_agent.ui.query_history import QueryHistory
 from graph_agent.ui.results import Results
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Workspace:
         self.sample = sample
         self.shared = shared
         self.conversations = ConversationStore(settings.data / CONVERSATIONS)
+        self.history = QueryHistory(settings.data / CONVERSATIONS)
         self.ingestion = Ingestion(graph, self._load_embedder)
         self.answering = Answering(self)
         self.results = Results()
@@ -67,6 +69,11 @@ class Workspace:
     def uploads(self) -> Path:
         """Where uploaded files are kept."""
         return self.settings.data / UPLOADS
+
+    @property
+    def staging(self) -> Path:
+        """Where the web server puts uploads before they are looked at."""
+        return self.settings.data / "cache" / "uploads"
 
     @property
     def tools(self) -> ToolContext:
@@ -104,7 +111,20 @@ class Workspace:
         """
         if self.sample is None:
             raise ConfigurationError("This server has no sample documents.", "Start it with --sample FOLDER.")
-        return self.ingestion.sync([self.sample], "Sample documents", name="sample")
+        return self.ingestion.sync([self.sample], "Sample documents")
+
+    def sync_roots(self) -> Job:
+        """Begin to bring all that was ingested into step with the files; returns at once.
+
+        Raises:
+            ConfigurationError: nothing was ingested yet.
+            SyncInProgress: another sync is running.
+        """
+        roots = self.roots()
+        if not roots:
+            raise ConfigurationError("There is nothing to sync yet.", "Add documents first.")
+        # Each under the name it was ingested with: another name would make another root of it.
+        return self.ingestion.sync_each([(Path(root.path), root.name) for root in roots], "Sync")
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
         """A tool's artifact.
@@ -132,6 +152,7 @@ class Workspace:
         self.answering.close()
         self.ingestion.wait(10.0)
         self.conversations.close()
+        self.history.close()
 
     def _load_embedder(self) -> Embedder:
         with self._lock:

@@ -66,7 +66,7 @@ window.graphAgent = (() => {
    */
   function actions(element, trigger, events = [], local = {}) {
     const send = (source, extra = {}) => {
-      const data = { ...source.dataset, ...extra };
+      const data = { dark: document.body.classList.contains("dark"), ...source.dataset, ...extra };
       const mine = local[data.do];
       if (mine && mine(source, data) !== true) return;
       trigger(events.includes(data.do) ? data.do : "act", data);
@@ -163,6 +163,10 @@ window.graphAgent = (() => {
     element.innerHTML = '<div id="welcome"></div><div id="turns"></div>';
     const show = () => {
       const value = props.value || {};
+      if (value.only === "welcome") {
+        if (!turns.size) byId("welcome").innerHTML = value.welcome;
+        return;
+      }
       conversation = value.conversation || null;
       turns.clear();
       byId("turns").replaceChildren();
@@ -286,18 +290,7 @@ window.graphAgent = (() => {
           const input = item.querySelector("input");
           if (item.classList.contains("renaming")) input.select();
         },
-        remove: (source) => {
-          // Asked once more where it stands: deleting cannot be taken back.
-          if (source.dataset.sure === "yes") return true;
-          source.dataset.sure = "yes";
-          source.setAttribute("aria-label", "Really delete? Press again");
-          source.classList.add("sure");
-          setTimeout(() => {
-            source.classList.remove("sure");
-            delete source.dataset.sure;
-          }, 4000);
-          return false;
-        },
+        remove: asksAgain,
         open: () => {
           document.body.classList.remove("show-list");
           return true;
@@ -309,6 +302,82 @@ window.graphAgent = (() => {
         },
       },
     });
+  }
+
+  /** Deleting is asked for once more where it stands: it cannot be taken back. */
+  function asksAgain(source) {
+    if (source.dataset.sure === "yes") {
+      delete source.dataset.sure;
+      source.classList.remove("sure");
+      return true;
+    }
+    source.dataset.sure = "yes";
+    source.classList.add("sure");
+    const label = source.querySelector(".label");
+    const words = label ? label.textContent : source.getAttribute("aria-label");
+    const say = (text) => (label ? (label.textContent = text) : source.setAttribute("aria-label", text));
+    say("Really? Press again");
+    announce("Press again to delete");
+    setTimeout(() => {
+      source.classList.remove("sure");
+      delete source.dataset.sure;
+      say(words);
+    }, 4000);
+    return false;
+  }
+
+  function documentTree(element, trigger, watch, props, events) {
+    panel(element, trigger, watch, props, events, { local: { remove: asksAgain, document: () => showReader(true) } });
+  }
+
+  /** On a narrow page the reader lies over the tree. */
+  function showReader(shown) {
+    document.body.classList.toggle("show-reader", shown);
+    return true;
+  }
+
+  function reader(element, trigger, watch, props, events) {
+    watch("value", () => {
+      const current = element.querySelector(".pages > section.current");
+      const pages = element.querySelector(".pages");
+      if (pages) pages.scrollTop = current ? current.offsetTop - pages.offsetTop - 8 : 0;
+      showReader(true);
+    });
+    actions(element, trigger, events, { remove: asksAgain, back: () => void showReader(false) });
+  }
+
+  /** Runs of evaluations: exactly two marked ones can be compared, the older one first. */
+  function runs(element, trigger, watch, props, events) {
+    const marked = () => [...element.querySelectorAll("input[name=pick]:checked")];
+    element.addEventListener("change", () => {
+      const submit = element.querySelector("button[type=submit]");
+      if (submit) submit.disabled = marked().length !== 2;
+    });
+    actions(element, trigger, events, {
+      compare: () => {
+        const [newer, older] = marked().map((input) => input.value); // the list has the newest first
+        if (older) trigger("compare", { before: older, after: newer });
+      },
+    });
+  }
+
+  /** Beside the picture of the graph: clicks on circles come here, too. */
+  function graphPanel(element, trigger, watch, props, events) {
+    const dark = () => String(document.body.classList.contains("dark"));
+    panel(element, trigger, watch, props, events, { local: { close: () => trigger("whole", { dark: dark() }) } });
+    const bind = () => {
+      const plot = document.querySelector("#picture .js-plotly-plot");
+      if (!plot || plot.dataset.bound || !plot.on) return;
+      plot.dataset.bound = "yes";
+      plot.on("plotly_click", (event) => {
+        const [kind, id] = event.points[0].customdata || [];
+        if (kind) trigger("node", { kind, id });
+      });
+    };
+    const holder = byId("picture");
+    if (holder) new MutationObserver(bind).observe(holder, { childList: true, subtree: true, attributes: true, attributeFilter: ["class"] });
+    window.addEventListener("graph-agent-theme", () => trigger("theme", { dark: dark() }));
+    if (!props.value) trigger("whole", { dark: dark() });
   }
 
   // ---------------------------------------------------------------- the whole page
@@ -339,6 +408,11 @@ window.graphAgent = (() => {
   const isTyping = (target) => target.closest("input, textarea, select, [contenteditable=true]");
 
   document.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.closest("#cypher")) {
+      event.preventDefault();
+      byId("run").click();
+      return;
+    }
     if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape") {
       const stop = document.querySelector("#question .stop-button");
@@ -354,5 +428,5 @@ window.graphAgent = (() => {
     }
   });
 
-  return { actions, announce, conversations, evidence, feed, focusBox, header, live, panel };
+  return { conversations, documentTree, evidence, feed, graphPanel, header, live, panel, reader, runs };
 })();

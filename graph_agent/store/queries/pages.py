@@ -62,10 +62,59 @@ LIMIT 400
 """
 
 KNOWN_ROOTS = """
-MATCH (f:Folder)
-WHERE NOT (:Folder)-[:CONTAINS]->(f)
+MATCH (f:Folder {kind: 'root'})
 RETURN f.name AS name, f.path AS path, f.kind AS kind, f.folder_id AS folder_id
 ORDER BY f.path
 """
 
 ANY_DOCUMENT = "MATCH (:Folder)-[:CONTAINS]->(d:Document) RETURN 1 LIMIT 1"
+
+# Neighbourhoods for the picture of the graph: one row per relationship, captions instead of whole nodes.
+_END = """
+       CASE WHEN n:Document THEN 'document' WHEN n:MarkdownSection THEN 'section' WHEN n:Folder THEN 'folder'
+            ELSE 'label' END AS kind,
+       coalesce(n.content_hash, n.section_id, n.folder_id, n.facet + '=' + n.value) AS id,
+       coalesce(n.title, n.name, n.facet + ': ' + n.value, n.filename, '') AS caption
+"""
+DOCUMENT_AROUND = f"""
+MATCH (c:Document {{content_hash: $id}})-[r:CONTAINS|HAS_SECTION|LABELLED]-(n)
+WITH type(r) AS type, n LIMIT $limit
+RETURN type, {_END}
+"""
+# Documents that this one links to, or that link to it, with how often.
+DOCUMENT_LINKS_OUT = f"""
+MATCH (c:Document {{content_hash: $id}})
+MATCH (s:MarkdownSection {{markdown_hash: c.markdown_hash}})-[:LINKS_TO]->(t)
+MATCH (n:Document)<-[:CONTAINS]-(:Folder)
+WHERE n.markdown_hash = coalesce(t.markdown_hash, '') AND n.content_hash <> c.content_hash
+WITH DISTINCT n LIMIT $limit
+RETURN 'LINKS_TO' AS type, {_END}
+"""
+DOCUMENT_LINKS_IN = f"""
+MATCH (c:Document {{content_hash: $id}})
+MATCH (s:MarkdownSection)-[:LINKS_TO]->(c)
+MATCH (n:Document {{markdown_hash: s.markdown_hash}})<-[:CONTAINS]-(:Folder)
+WHERE n.content_hash <> c.content_hash
+WITH DISTINCT n LIMIT $limit
+RETURN 'LINKS_TO' AS type, {_END}
+"""
+SECTION_AROUND = f"""
+MATCH (c:MarkdownSection {{section_id: $id}})-[r:HAS_SECTION|HAS_SUBSECTION|LINKS_TO]-(n)
+WITH type(r) AS type, n LIMIT $limit
+RETURN type, {_END}
+"""
+FOLDER_AROUND = f"""
+MATCH (c:Folder {{folder_id: $id}})-[r:CONTAINS]-(n)
+WITH type(r) AS type, n LIMIT $limit
+RETURN type, {_END}
+"""
+LABEL_AROUND = f"""
+MATCH (c:Label {{facet: $facet, value: $value}})<-[r:LABELLED]-(n:Document)<-[:CONTAINS]-(:Folder)
+WITH DISTINCT type(r) AS type, n LIMIT $limit
+RETURN type, {_END}
+"""
+CAPTIONS = {
+    "document": "MATCH (n:Document {content_hash: $id}) RETURN coalesce(n.title, n.filename) AS caption",
+    "section": "MATCH (n:MarkdownSection {section_id: $id}) RETURN n.title AS caption",
+    "folder": "MATCH (n:Folder {folder_id: $id}) RETURN n.name AS caption",
+}
