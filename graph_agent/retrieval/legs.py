@@ -11,17 +11,19 @@ import numpy.typing as npt
 from graph_agent.retrieval.corpus import Corpus, Mask
 from graph_agent.retrieval.keywords import QueryTerm
 from graph_agent.retrieval.mirror import Passage
-from graph_agent.retrieval.phrases import verbatim_share
-from graph_agent.text.postings import fingerprint
+from graph_agent.retrieval.phrases import MIN_RUN, verbatim_share
 from graph_agent.retrieval.query import Query
 from graph_agent.retrieval.vectors import top_positions
 from graph_agent.text import terms
+from graph_agent.text.postings import fingerprint
 
 Rows = npt.NDArray[np.intp]
 Float = npt.NDArray[np.float64]
 
 _EXACT = 2.0  # a passage whose own text is the query stands before any that merely holds it
 _PHRASE_ROWS = 200
+_READ_FOR_VERBATIM = 30
+_LEAST_HELD = 0.4
 _RARE = 0.01  # share of chunks below which a term is rare
 
 
@@ -104,6 +106,18 @@ def identifier_share(corpus: Corpus, query: Query) -> tuple[float, list[str]]:
     ]
     share = sum(weights[group] for group in rare) / total if total else 0.0
     return share, [query.surfaces[group] for group in rare]
+
+
+def verbatim_rows(corpus: Corpus, query: Query, leg: KeywordLeg) -> list[int]:
+    """Rows whose text is worth comparing with the query word for word: few, since texts must be read."""
+    rows = leg.rows[:_READ_FOR_VERBATIM]
+    if not query.phrases and len(query.words) < MIN_RUN and query.text.isascii():
+        rows = rows[:0]
+    elif len(rows):
+        # A run of half the query's words holds a good part of its distinct words
+        held = corpus.index.groups_matched(query.terms, rows)
+        rows = rows[np.sum(list(held.values()), axis=0) >= _LEAST_HELD * len(held)]
+    return list(dict.fromkeys([*leg.exact.tolist(), *leg.phrased.tolist(), *rows.tolist()]))
 
 
 def find_verbatim(

@@ -29,7 +29,7 @@ from graph_agent.retrieval.loading import (
 from graph_agent.store import DocumentGraph
 from graph_agent.store.queries import search as statements
 
-_PASSAGES_KEPT = 4_096
+_PASSAGES_KEPT = 30_000  # some 45 MB of text at most
 _RECHECK_S = 3.0  # how often a search asks for vectors that were still to come
 
 

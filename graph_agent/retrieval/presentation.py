@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,14 +28,11 @@ _RERANKED = 40
 _SPARE = 10  # units read beyond the limit, so that repeats can be put behind
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """A section (or a passage) among the candidates, with its best row."""
+class _Unit(NamedTuple):
+    """A section (or a passage) among the candidates, by its best row."""
 
     row: int
     score: float
-    document: DocumentRow
-    place: Place
 
 
 def present(
@@ -65,7 +61,7 @@ def present(
         explanation: is told about repeats and reranking.
         within: pieces of words to mark in snippets besides the queries' terms.
     """
-    units = _units(corpus, rows, scores, scope, per)
+    units = _units(corpus, rows, scores, per)
     explanation["candidates"] = len(units)
     passages = source.passages(
         [corpus.chunk_id(unit.row) for unit in units[: max(limit, _RERANKED if rerank else 0) + _SPARE]]
@@ -75,38 +71,43 @@ def present(
     chosen, repeats = _distinct(corpus, source, units, passages, limit)
     if repeats:
         explanation["repeats_put_behind"] = sum(map(len, repeats.values()))
-    ranks = _ranks(corpus, rankings, per)
+    ranks = _ranks(corpus, rankings, [unit.row for unit in chosen], per)
     marks = _marks(corpus, rankings)
-    return tuple(
-        _hit(
-            corpus,
-            unit,
-            passages[corpus.chunk_id(unit.row)],
-            ranks,
-            marks,
-            within,
-            repeats.get(unit.row, []),
-            per,
-        )
-        for unit in chosen
-    )
+    hits = []
+    for unit in chosen:
+        passage = passages[corpus.chunk_id(unit.row)]
+        language = corpus.languages.get(corpus.texts[corpus.owners[unit.row]], "en")
+        shown = snippet(passage.text, marks, languages=(language,), within=within)
+        hit = _hit(corpus, unit, passage, scope, ranks[unit.row], shown, repeats.get(unit.row, []))
+        if hit is not None:
+            hits.append(hit)
+    return tuple(hits)
 
 
-def _units(corpus: Corpus, rows: Rows, scores: Float, scope: Scope | None, per: str) -> list[_Unit]:
+def _units(corpus: Corpus, rows: Rows, scores: Float, per: str) -> list[_Unit]:
     """Sections (or passages) by their best row, best first; equal scores by path, then place in the text."""
     rounded = np.round(scores, 6)
-    owners, sequences = corpus.owners[rows], corpus.sequences[rows]
-    order = np.lexsort((corpus.indexes[rows], sequences, corpus.text_order[owners], -rounded))
+    order = np.lexsort(
+        (corpus.indexes[rows], corpus.sequences[rows], corpus.text_order[corpus.owners[rows]], -rounded)
+    )
     order = order[scores[order] > 0]
     if per == "section":
-        keys = owners[order].astype(np.int64) * (1 << 32) + sequences[order]
-        order = order[np.sort(np.unique(keys, return_index=True)[1])]
-    units: list[_Unit] = []
-    for at in order:
-        document = _document_of(corpus, int(rows[at]), scope)
-        if document is not None:
-            units.append(_Unit(int(rows[at]), float(rounded[at]), document, _place_of(document, scope)))
-    return units
+        order = order[_firsts(_keys(corpus, rows[order], per))]
+    return [
+        _Unit(row, score) for row, score in zip(rows[order].tolist(), rounded[order].tolist(), strict=True)
+    ]
+
+
+def _keys(corpus: Corpus, rows: Rows, per: str) -> npt.NDArray[np.int64]:
+    """A number for the section (or the passage) of each row."""
+    if per != "section":
+        return rows.astype(np.int64)
+    return corpus.owners[rows].astype(np.int64) * (1 << 32) + corpus.sequences[rows]
+
+
+def _firsts(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """Positions of the first of each key, in order."""
+    return np.sort(np.unique(keys, return_index=True)[1])
 
 
 def _document_of(corpus: Corpus, row: int, scope: Scope | None) -> DocumentRow | None:
@@ -175,21 +176,24 @@ def _with_passages(
             yield unit
 
 
-def _ranks(corpus: Corpus, rankings: Sequence[Ranked], per: str) -> dict[str, dict[tuple[int, int], int]]:
-    """Place of each unit in each leg, the best over the queries."""
-    found: dict[str, dict[tuple[int, int], int]] = {"bm25": {}, "vector": {}}
+def _ranks(
+    corpus: Corpus, rankings: Sequence[Ranked], chosen: Sequence[int], per: str
+) -> dict[int, dict[str, int]]:
+    """Place of each chosen row's unit in each leg, the best over the queries."""
+    found: dict[int, dict[str, int]] = {row: {} for row in chosen}
+    wanted = _keys(corpus, np.asarray(chosen, dtype=np.intp), per)
     for _, keywords, similar in rankings:
-        for name, rows in (("bm25", keywords.rows), ("vector", similar.rows if similar is not None else ())):
-            own: dict[tuple[int, int], int] = {}
-            for row in rows:
-                own.setdefault(_key(corpus, int(row), per), len(own) + 1)
-            for key, rank in own.items():
-                found[name][key] = min(rank, found[name].get(key, rank))
+        for name, rows in (("bm25", keywords.rows), ("vector", None if similar is None else similar.rows)):
+            if rows is None or not len(rows):
+                continue
+            keys = _keys(corpus, rows, per)
+            units = keys[_firsts(keys)]
+            for row, key in zip(chosen, wanted, strict=True):
+                places = np.flatnonzero(units == key)
+                if len(places):
+                    rank = int(places[0]) + 1
+                    found[row][name] = min(rank, found[row].get(name, rank))
     return found
-
-
-def _key(corpus: Corpus, row: int, per: str) -> tuple[int, int]:
-    return (int(corpus.owners[row]), int(corpus.sequences[row]) if per == "section" else -1 - row)
 
 
 def _marks(corpus: Corpus, rankings: Sequence[Ranked]) -> dict[str, tuple[int, float]]:
@@ -206,22 +210,22 @@ def _hit(
     corpus: Corpus,
     unit: _Unit,
     passage: Passage,
-    ranks: dict[str, dict[tuple[int, int], int]],
-    marks: dict[str, tuple[int, float]],
-    within: Sequence[str],
+    scope: Scope | None,
+    ranks: dict[str, int],
+    shown: str,
     repeats: Sequence[str],
-    per: str,
-) -> Hit:
-    key = _key(corpus, unit.row, per)
-    text_hash = corpus.texts[corpus.owners[unit.row]]
-    document = unit.document
+) -> Hit | None:
+    document = _document_of(corpus, unit.row, scope)
+    if document is None:
+        return None
+    place = _place_of(document, scope)
     return Hit(
         chunk_id=passage.chunk_id,
         section_id=passage.section_id or corpus.section_id(unit.row),
-        markdown_hash=text_hash,
+        markdown_hash=document.markdown_hash,
         content_hash=document.content_hash,
         score=round(min(1.0, max(0.0, unit.score)), 4),
-        ranks={leg: places[key] for leg, places in ranks.items() if key in places},
+        ranks=ranks,
         text=passage.text,
         start_line=passage.start_line,
         page=passage.page,
@@ -229,13 +233,11 @@ def _hit(
         level=passage.level,
         kind=passage.kind,
         breadcrumb=passage.breadcrumb,
-        path=unit.place.path,
+        path=place.path,
         title=document.title,
-        source=unit.place.source,
-        filename=unit.place.filename,
-        snippet=snippet(
-            passage.text, marks, languages=(corpus.languages.get(text_hash, "en"),), within=within
-        ),
+        source=place.source,
+        filename=place.filename,
+        snippet=shown,
         index=int(corpus.indexes[unit.row]),
         repeats=tuple(dict.fromkeys(repeats)),
     )

@@ -22,6 +22,7 @@ from graph_agent.retrieval.legs import (
     find_verbatim,
     identifier_share,
     keyword_leg,
+    verbatim_rows,
 )
 from graph_agent.retrieval.mirror import CorpusSource, Mirror
 from graph_agent.retrieval.presentation import present
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 MAX_LIMIT = 1_000
 _DEPTH = 150  # candidates of each leg
-_READ_FOR_VERBATIM = 30  # passages per query whose text is compared with the query word for word
 
 Rows = npt.NDArray[np.intp]
 Float = npt.NDArray[np.float64]
@@ -258,16 +258,7 @@ class Retriever:
 
     def _read_verbatim(self, corpus: Corpus, rankings: Sequence[_Ranking]) -> None:
         """Find passages that hold the query, or its quoted phrases, word for word."""
-        wanted: list[list[int]] = []
-        for ranking in rankings:
-            leg = ranking.keywords
-            wanted.append(
-                list(
-                    dict.fromkeys(
-                        [*leg.exact.tolist(), *leg.phrased.tolist(), *leg.rows[:_READ_FOR_VERBATIM].tolist()]
-                    )
-                )
-            )
+        wanted = [verbatim_rows(corpus, ranking.query, ranking.keywords) for ranking in rankings]
         ids = dict.fromkeys(corpus.chunk_id(row) for rows in wanted for row in rows)
         passages = self._source.passages(list(ids))
         for ranking, rows in zip(rankings, wanted, strict=True):
