@@ -22,7 +22,7 @@ from graph_agent.agent.composing import (
     rows_answer,
     small_talk,
 )
-from graph_agent.agent.extracts import Extract, best_extracts
+from graph_agent.agent.extracts import Extract, best_extracts, opening
 from graph_agent.agent.reasoner import (
     AnswerRequest,
     CypherRequest,
@@ -35,7 +35,7 @@ from graph_agent.agent.reasoner import (
     ToolRequest,
 )
 from graph_agent.agent.response import Mode, Passage
-from graph_agent.agent.signals import Fit, fit_of, question_words
+from graph_agent.agent.signals import Fit, cosine_floor, fit_of, question_words
 from graph_agent.agent.state import PlanState, Turn
 from graph_agent.agent.structure import (
     CITABLE,
@@ -207,11 +207,12 @@ class ExtractiveReasoner:
         try:
             vector = embedder.embed_query(question)
             extracts = best_extracts(vector, asked, passages, embedder)
+            floor = cosine_floor(embedder)
+            cosine = max((extract.cosine for extract in extracts), default=0.0)
         except ModelUnavailable:
-            extracts = []
+            extracts, floor, cosine = [opening(passage) for passage in passages], 0.0, None
         texts = [passage_words(passage) for passage in passages]
-        cosine = max((extract.cosine for extract in extracts), default=0.0)
-        return extracts, fit_of(asked, texts, cosine)
+        return extracts, fit_of(asked, texts, cosine, floor)
 
 
 def passage_words(passage: Passage) -> str:

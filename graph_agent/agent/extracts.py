@@ -66,7 +66,7 @@ def best_extracts(
     for number, found in enumerate(lists):
         candidates += _candidates(number, passages[number], found, words)
     if not candidates:
-        return [_opening(passage) for passage in passages[:CONSIDERED]]
+        return [opening(passage) for passage in passages[:CONSIDERED]]
     vectors = embedder.embed_passages([candidate.text for candidate in candidates])
     for candidate, cosine in zip(candidates, vectors @ question, strict=True):
         candidate.cosine = float(cosine)
@@ -75,7 +75,7 @@ def best_extracts(
     for number, passage in enumerate(passages[:CONSIDERED]):
         own = [candidate for candidate in candidates if candidate.passage == number]
         best = max(own, key=lambda candidate: candidate.score, default=None)
-        extracts.append(_opening(passage) if best is None else _extract(passage, lists[number], best))
+        extracts.append(opening(passage) if best is None else _extract(passage, lists[number], best))
     return extracts
 
 
@@ -170,7 +170,8 @@ def _cut(text: str, start: int, limit: int) -> int:
     return at if at > start else limit
 
 
-def _opening(passage: Passage) -> Extract:
+def opening(passage: Passage) -> Extract:
+    """The beginning of a passage, for want of a better choice."""
     end = len(passage.text) if len(passage.text) <= QUOTE else _cut(passage.text, 0, QUOTE)
     return Extract(passage, 0, end, 0.0, 0.0)
 

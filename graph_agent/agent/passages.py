@@ -16,7 +16,9 @@ from graph_agent.text import estimate_tokens
 WHOLE_TOKENS = 700  # a section up to this size is given whole
 MAX_PASSAGES = 18
 TABLE_TOKENS = 500  # rows put back around a piece of a table, at most
-SECTIONS_OF_DOCUMENT = 3
+SECTIONS_OF_DOCUMENT = 3  # before others had their turn
+SECTIONS_OF_LEADING = 6  # of the two best documents
+LEADING = 2
 _HITS_OF_SECTION = 3
 
 
@@ -157,14 +159,15 @@ def pack(
     first_number: int = 1,
     most: int = MAX_PASSAGES,
 ) -> list[Passage]:
-    """Passages in rank order, at most `budget` tokens and `most` of them; of one document three at first.
+    """Passages in rank order, at most `budget` tokens and `most` of them; of one document some at first.
 
     A section that fits is taken whole; of a larger one the pieces that matched, and around a piece of a
     table its header and neighbouring rows.
     """
     packed: list[Passage] = []
     left = budget
-    for pieces in _varied(_by_section(found, sections)):
+    leading = set(ranked_documents(found)[:LEADING])
+    for pieces in _varied(_by_section(found, sections), leading):
         whole = pieces.section.text
         options = [(0, len(whole))] if estimate_tokens(whole) <= WHOLE_TOKENS else []
         options += [_window(pieces)]
@@ -233,15 +236,19 @@ def _by_section(found: Sequence[Found], sections: Mapping[str, Section]) -> list
     return list(grouped.values())
 
 
-def _varied(ranked: list[_Pieces]) -> list[_Pieces]:
-    """The order of rank, but a document's fourth section and those after it wait until others had their turn."""
+def _varied(ranked: list[_Pieces], leading: set[str]) -> list[_Pieces]:
+    """The order of rank, but a document's further sections wait until others had their turn."""
     counts: dict[str, int] = {}
     first: list[_Pieces] = []
     later: list[_Pieces] = []
     for pieces in ranked:
         name = pieces.first.document_id or pieces.section.document_id
         counts[name] = counts.get(name, 0) + 1
-        (first if counts[name] <= SECTIONS_OF_DOCUMENT else later).append(pieces)
+        (
+            first
+            if counts[name] <= (SECTIONS_OF_LEADING if name in leading else SECTIONS_OF_DOCUMENT)
+            else later
+        ).append(pieces)
     return first + later
 
 

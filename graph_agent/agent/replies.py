@@ -45,6 +45,7 @@ class ThinkingFilter:
     def __init__(self) -> None:
         self._held = ""
         self._thinking = False
+        self._closed = False  # blank lines behind thinking go with it
 
     def feed(self, piece: str) -> tuple[str, bool]:
         """Text to show, and whether everything shown before was thinking (its opening tag was missing)."""
@@ -62,21 +63,25 @@ class ThinkingFilter:
             mark = (_CLOSING if self._thinking else _either()).search(self._held)
             if mark is None:
                 break
-            if not self._thinking:
-                before = self._held[: mark.start()]
-                if _CLOSING.fullmatch(mark[0]):
-                    shown, unopened = [], True
-                else:
-                    shown.append(before)
-                    self._thinking = True
+            if self._thinking:
+                self._thinking, self._closed = False, True
+            elif _CLOSING.fullmatch(mark[0]):
+                shown, unopened, self._closed = [], True, True
             else:
-                self._thinking = False
-            self._held = self._held[mark.end() :].lstrip("\n")
+                shown.append(self._open(self._held[: mark.start()]))
+                self._thinking = True
+            self._held = self._held[mark.end() :]
         keep = 0 if final else _open_tail(self._held)
         ready, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
         if not self._thinking:
-            shown.append(ready)
+            shown.append(self._open(ready))
         return _LEFTOVER.sub("", "".join(shown)), unopened
+
+    def _open(self, text: str) -> str:
+        if self._closed:
+            text = text.lstrip("\n")
+            self._closed = not text
+        return text
 
 
 def _either() -> re.Pattern[str]:

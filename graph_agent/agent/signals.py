@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from graph_agent.retrieval.query import Query, parse_query
 from graph_agent.text import terms
 
 if TYPE_CHECKING:
+    from graph_agent.embeddings import Embedder
     from graph_agent.retrieval.corpus import Corpus
 
 _CODE_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -85,34 +85,39 @@ def _surface(query: Query, number: int) -> str:
     return query.surfaces[number] if number < len(query.surfaces) else ""
 
 
-def cosines(vectors: npt.NDArray[np.float32], question: npt.NDArray[np.float32]) -> list[float]:
-    """Cosine of each row with the question; both of unit length."""
-    return [float(value) for value in vectors @ question]
-
-
 @dataclass(frozen=True)
 class Fit:
     """How well the best passages fit.
 
     Attributes:
         held: largest share of the question's idf mass in one passage.
-        cosine: largest cosine of the question and a passage or statement.
+        cosine: largest cosine of the question and a statement, above what the model gives unrelated texts, as
+            a share of what is left to 1; None when there are no vectors.
         unknown: share of the idf mass of words that no document holds.
     """
 
     held: float
-    cosine: float
+    cosine: float | None
     unknown: float
 
     @property
     def score(self) -> float:
-        """One number; see `evals/bench/extractive_quality.py --calibrate` for how the weights were found."""
-        return WEIGHT_HELD * self.held + WEIGHT_COSINE * self.cosine - WEIGHT_UNKNOWN * self.unknown
+        """One number. The weights were fitted by `evals/bench/extractive_quality.py --calibrate`, which shows that
+        the unknown words tell nothing that the others do not.
+        """
+        if self.cosine is None:
+            return THRESHOLD + self.held - HELD_ALONE
+        return self.cosine + WEIGHT_HELD * self.held
 
     @property
     def detail(self) -> dict[str, float]:
         """The signals, for the stage's event."""
-        signals = {"held": self.held, "cosine": self.cosine, "unknown": self.unknown, "fit": self.score}
+        signals = {
+            "held": self.held,
+            "cosine": self.cosine or 0.0,
+            "unknown": self.unknown,
+            "fit": self.score,
+        }
         return {name: round(value, 4) for name, value in signals.items()}
 
     @property
@@ -121,13 +126,41 @@ class Fit:
         return self.score >= THRESHOLD
 
 
-WEIGHT_HELD = 1.0
-WEIGHT_COSINE = 1.0
-WEIGHT_UNKNOWN = 0.5
-THRESHOLD = 0.6
+WEIGHT_HELD = 0.25
+THRESHOLD = 0.42
+HELD_ALONE = 0.35  # share of the words that must be held when there is nothing but words
+
+# Texts on subjects that have nothing to do with each other, to learn where a model's cosines begin.
+_UNRELATED = (
+    "The recipe asks for two eggs, a cup of flour and a pinch of salt.",
+    "Parliament passed the amended tax bill after a long debate.",
+    "Its thread pool keeps idle workers alive for sixty seconds.",
+    "Migrating cranes rest in the wetlands every October.",
+    "She moved the bishop and offered a draw in the endgame.",
+    "The kidney filters waste products out of the blood.",
+)
+_floors: dict[str, float] = {}
 
 
-def fit_of(words: Words, texts: Sequence[str], best_cosine: float) -> Fit:
-    """The fit of passages (each text with its breadcrumb) to a question."""
+def cosine_floor(embedder: Embedder) -> float:
+    """Mean cosine that a model gives texts about different things: near 0 for some, near 0.75 for others."""
+    known = _floors.get(embedder.name)
+    if known is None:
+        vectors = embedder.embed_passages(list(_UNRELATED))
+        among = vectors @ vectors.T
+        count = len(_UNRELATED)
+        known = float((among.sum() - np.trace(among)) / (count * (count - 1)))
+        _floors[embedder.name] = known = min(0.95, max(0.0, known))
+    return known
+
+
+def fit_of(words: Words, texts: Sequence[str], best_cosine: float | None, floor: float = 0.0) -> Fit:
+    """The fit of passages (each text with its headings) to a question.
+
+    Args:
+        best_cosine: of the question and any statement; None without vectors.
+        floor: from `cosine_floor`.
+    """
     held = max((words.share(words.held(text)) for text in texts), default=0.0)
-    return Fit(held, best_cosine, words.share(set(words.unknown)))
+    cosine = None if best_cosine is None else max(0.0, (best_cosine - floor) / (1.0 - floor))
+    return Fit(held, cosine, words.share(set(words.unknown)))
