@@ -35,7 +35,7 @@ def longest_run(wanted: Sequence[str], text: str) -> int:
     return best
 
 
-def verbatim_share(query_words: Sequence[str], phrases: Sequence[Sequence[str]], passage: str) -> float:
+def verbatim_share(query_words: tuple[str, ...], phrases: Sequence[tuple[str, ...]], passage: str) -> float:
     """How much of a query stands word for word in a passage, 0 to 1.
 
     With quoted phrases: the share of their words that stand there as written, a phrase counting only
@@ -49,14 +49,8 @@ def verbatim_share(query_words: Sequence[str], phrases: Sequence[Sequence[str]],
     """
     text = _joined(passage)
     if phrases:
-        return max(_phrase_share(units(phrase), text) for phrase in phrases)
-    return _run_share(units(query_words), text)
-
-
-@lru_cache(maxsize=4_096)
-def _joined(passage: str) -> str:
-    """The folded words of a passage as one string with a blank at each end; the same passages come again."""
-    return f" {' '.join(units(words(passage)))} "
+        return max(_phrase_share(phrase, text) for phrase in phrases)
+    return _run_share(query_words, text)
 
 
 def units(folded: Sequence[str]) -> list[str]:
@@ -70,13 +64,27 @@ def units(folded: Sequence[str]) -> list[str]:
     return found
 
 
-def _phrase_share(phrase: Sequence[str], text: str) -> float:
-    return 1.0 if f" {' '.join(phrase)} " in text else _run_share(phrase, text)
+@lru_cache(maxsize=4_096)
+def _joined(passage: str) -> str:
+    """The folded words of a passage as one string with a blank at each end; the same passages come again."""
+    folded = words(passage)
+    return f" {' '.join(folded if passage.isascii() else units(folded))} "
 
 
-def _run_share(wanted: Sequence[str], text: str) -> float:
-    characters = sum(len(word) == 1 and not word.isascii() for word in wanted)
-    shortest = 2 * MIN_RUN if 2 * characters > len(wanted) else MIN_RUN
+@lru_cache(maxsize=256)
+def _wanted(folded: tuple[str, ...]) -> tuple[list[str], int]:
+    """The units of a query, and how many must follow one another to count."""
+    found = units(folded)
+    characters = sum(len(word) == 1 and not word.isascii() for word in found)
+    return found, 2 * MIN_RUN if 2 * characters > len(found) else MIN_RUN
+
+
+def _phrase_share(phrase: tuple[str, ...], text: str) -> float:
+    return 1.0 if f" {' '.join(_wanted(phrase)[0])} " in text else _run_share(phrase, text)
+
+
+def _run_share(folded: tuple[str, ...], text: str) -> float:
+    wanted, shortest = _wanted(folded)
     if len(wanted) < shortest:
         return 0.0
     run = longest_run(wanted, text)
@@ -84,18 +92,19 @@ def _run_share(wanted: Sequence[str], text: str) -> float:
 
 
 @lru_cache(maxsize=2_048)
-def shingles(text: str) -> frozenset[str]:
+def shingles(text: str) -> frozenset[tuple[str, ...]]:
     """Every run of four words of a text (characters for text without blanks), for comparing passages."""
     found: Sequence[str] = words(text)
-    joined = "".join(found)
-    if len(found) * 12 < len(joined):
-        found = joined
+    if not text.isascii():
+        found = units(found)
     if len(found) <= _SHINGLE:
-        return frozenset({" ".join(found)})
-    return frozenset(" ".join(found[at : at + _SHINGLE]) for at in range(len(found) - _SHINGLE + 1))
+        return frozenset({tuple(found)})
+    return frozenset(zip(found, found[1:], found[2:], found[3:], strict=False))
 
 
-def is_repeat(one: frozenset[str], other: frozenset[str], *, nearness: float = _NEAR) -> bool:
+def is_repeat(
+    one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]], *, nearness: float = _NEAR
+) -> bool:
     """Whether two passages, given by their shingles, say nearly the same.
 
     Their Jaccard similarity (Broder 1997) reaches `nearness`.

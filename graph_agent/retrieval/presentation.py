@@ -25,7 +25,7 @@ Ranked = tuple[Query, KeywordLeg, Similarities | None]
 Reranker = Callable[[str, Sequence[str]], "tuple[list[int] | None, str]"]
 
 _RERANKED = 40
-_SPARE = 10  # units read beyond the limit, so that repeats can be put behind
+_SPARE = 4  # units read beyond the limit, so that repeats can be put behind
 
 
 class _Unit(NamedTuple):
@@ -148,7 +148,7 @@ def _distinct(
     chosen: list[_Unit] = []
     behind: list[_Unit] = []
     repeats: dict[int, list[str]] = {}
-    seen: list[tuple[_Unit, frozenset[str]]] = []
+    seen: list[tuple[_Unit, frozenset[tuple[str, ...]]]] = []
     for unit in _with_passages(corpus, source, units, passages):
         if len(chosen) == limit:
             break

@@ -67,11 +67,11 @@ def nearest_in_memory(corpus: Corpus, query: Float32, mask: Mask, count: int) ->
     if vectors is None or not len(rows):
         return Similarities(rows, np.zeros(0, dtype=np.float32), 0.0, "memory")
     if len(rows) < _GATHER_BELOW * len(vectors):
-        own = vectors[rows] @ query
+        own = _products(vectors[rows], query)
         cosines = np.zeros(len(vectors), dtype=np.float32)
         cosines[rows] = own
     else:
-        cosines = vectors @ query
+        cosines = _products(vectors, query)
         own = cosines[rows]
     floor = float(own.mean(dtype=np.float64))
     top = top_positions(own, count)
@@ -121,6 +121,16 @@ def with_cosines(
         found.floor,
         found.way,
     )
+
+
+def _products(vectors: Float32, query: Float32) -> Float32:
+    """`vectors @ query` on one core.
+
+    It is bound by memory, and a library's worker threads that wait for a busy core made it 6 times slower
+    (measured with 8 readers on 2 cores).
+    """
+    products: Float32 = np.einsum("ij,j->i", vectors, query)
+    return products
 
 
 def top_positions(scores: npt.NDArray[np.floating], count: int) -> npt.NDArray[np.intp]:

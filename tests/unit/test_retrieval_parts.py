@@ -76,6 +76,10 @@ def test_long_queries_are_bounded() -> None:
     assert 100 < len(query.surfaces) <= 1_500
 
 
+def told(text: str) -> tuple[str, ...]:
+    return tuple(words(text))
+
+
 def test_longest_run() -> None:
     text = " the boat sank in the lake at night "
     assert longest_run(words("a boat sank in the lake"), text) == 5
@@ -84,20 +88,18 @@ def test_longest_run() -> None:
 
 def test_verbatim_share_wants_long_runs_or_quotes() -> None:
     passage = "Silence is not consent, says the book of rules; the roster office answers."
-    assert verbatim_share(words("is not"), [], passage) == 0
-    assert verbatim_share(words("silence is not consent says the book"), [], passage) == 1
+    assert verbatim_share(told("is not"), [], passage) == 0
+    assert verbatim_share(told("silence is not consent says the book"), [], passage) == 1
     assert (
         verbatim_share(
             words("where does it say silence is not consent"),
-            [tuple(words("silence is not consent"))],
+            [told("silence is not consent")],
             passage,
         )
         == 1
     )
-    assert verbatim_share(words("x"), [tuple(words("consent is not silence"))], passage) == 0
-    assert (
-        verbatim_share(words("现金流量表是公司的重要报表"), [], "我们说，现金流量表是公司的重要报表。") == 1
-    )
+    assert verbatim_share(told("x"), [told("consent is not silence")], passage) == 0
+    assert verbatim_share(told("现金流量表是公司的重要报表"), [], "我们说，现金流量表是公司的重要报表。") == 1
 
 
 def test_near_repeats_are_seen() -> None:
