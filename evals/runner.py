@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import logging
-import platform
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,12 +13,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graph_agent import __version__
 from graph_agent.errors import ConfigurationError
 from graph_agent.evals.adapters import load_set
 from graph_agent.evals.estimate import Estimate, estimate_run, price
-from graph_agent.evals.options import RunOptions, bearing_settings
-from graph_agent.evals.prepare import Prepared, prepared, slug
+from graph_agent.evals.identity import describe
+from graph_agent.evals.options import RunOptions
+from graph_agent.evals.prepare import Prepared, prepared
 from graph_agent.evals.questions import Question, QuestionSet, digest_of
 from graph_agent.evals.runs import (
     Judgement,
@@ -30,7 +29,6 @@ from graph_agent.evals.runs import (
     find_run,
     runs_folder,
 )
-from graph_agent.evals.scoring import SCORING
 from graph_agent.evals.subjects import Subject, make_subject
 from graph_agent.evals.summary import Summary, headline_of, summarise
 
@@ -161,47 +159,6 @@ def answer_digest(record: Record) -> str:
     return digest_of([(record.response or {}).get("answer", ""), [one.path for one in record.retrieved]])
 
 
-def describe(chosen: QuestionSet, settings: Settings, options: RunOptions, ready: Prepared) -> RunInfo:
-    """The manifest of a run that has not begun. Its key stands for everything that bears on the results."""
-    from graph_agent.prompts import NAMES, load
-
-    bearing = bearing_settings(settings, options.mode)
-    prompts = (
-        {} if options.mode == "retrieval" else {name: load(name, settings.prompts).hash for name in NAMES}
-    )
-    said = options.bearing()
-    key = digest_of(
-        [
-            SCORING,
-            chosen.name,
-            chosen.digest,
-            options.mode,
-            bearing,
-            said,
-            prompts,
-            ready.facts,
-            options.repeat,
-        ]
-    )
-    return RunInfo(
-        id=f"{slug(chosen.name)}-{options.mode}-{key[:10]}",
-        key=key,
-        set=chosen.name,
-        source=str(chosen.source or ""),
-        digest=chosen.digest,
-        mode=options.mode,
-        model=None if options.mode == "retrieval" else settings.model,
-        settings=bearing,
-        options=said,
-        prompts=prompts,
-        graph=ready.facts,
-        versions={"graph-agent": __version__, "python": platform.python_version(), "engine": _engine(ready)},
-        questions=len(chosen.questions) * options.repeat,
-        repeat=options.repeat,
-        notes=list(ready.notes),
-    )
-
-
 def write_report(run: Run) -> Path:
     """Write the run's page; returns its path."""
     from graph_agent.evals.report.page import run_page
@@ -209,11 +166,6 @@ def write_report(run: Run) -> Path:
 
     write_whole(run.folder.report, run_page(run))
     return run.folder.report
-
-
-def _engine(ready: Prepared) -> str:
-    engine = ready.graph.engine
-    return f"{engine.kind} {engine.version}"
 
 
 def _folder(settings: Settings, info: RunInfo, *, again: bool) -> RunFolder:

@@ -93,11 +93,16 @@ class Record(BaseModel):
 
 
 class Judgement(BaseModel):
-    """A judge model's verdict on one answer; `ungraded` when the judge failed."""
+    """A judge model's verdict on one answer; `ungraded` when the judge failed.
+
+    Attributes:
+        answer: digest of the answer that was judged. judge: the model, and a digest of its instructions.
+    """
 
     question: str
     repeat: int = 0
     answer: str = ""
+    judge: str = ""
     verdict: Literal["correct", "partial", "incorrect", "ungraded"] = "ungraded"
     grounded: Literal["supported", "partly", "unsupported", "ungraded"] = "ungraded"
     reason: str = ""
@@ -206,7 +211,9 @@ class RunFolder:
         Raises:
             ConfigurationError: another process does.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
+        # Answers quote documents: nobody else is to read them.
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path.mkdir(exist_ok=True, mode=0o700)
         with (self.path / "lock").open("a") as file:
             if fcntl is not None:
                 try:

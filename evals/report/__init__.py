@@ -1,0 +1,1 @@
+"""Runs shown: in a terminal, as one page, as plots."""
