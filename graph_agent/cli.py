@@ -52,7 +52,23 @@ def global_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Commands(click.Group):
+    """Commands of which `eval` is loaded when it is asked for: evaluation brings packages of its own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), "eval"})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == "eval":
+            from graph_agent.evals.commands import eval_group
+
+            return eval_group(global_options, _settings)
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="graph-agent")
 @global_options
 def cli() -> None:
@@ -191,10 +207,15 @@ def ask(
 ) -> int:
     """Ask a question; the answer cites the passages it stands on."""
     from graph_agent.agent import GraphAgent
+    from graph_agent.agent.state import ScopeChoice
 
     settings = _settings()
     with _graph(settings) as graph, GraphAgent(graph, settings) as agent:
-        scope = {key: value for key, value in (("folder", folder_id), ("document", document_id)) if value}
+        scope: ScopeChoice = {}
+        if folder_id:
+            scope["folder"] = folder_id
+        if document_id:
+            scope["document"] = document_id
         response = agent.ask(question, thread_id=thread, scope=scope or None)
     if as_json:
         terminal.print_json(response.model_dump(mode="json"))
@@ -281,12 +302,68 @@ def run_tool(name: str, arguments: str, artifact: bool) -> int:
 @click.option("--port", type=int, help="Port to listen on (default 7860).")
 @click.option("--auth", type=click.Path(path_type=Path), help="Users file; made by `graph-agent user add`.")
 @click.option("--root-path", default="", help="Path prefix behind a proxy.")
+@click.option(
+    "--sample", type=click.Path(path_type=Path), help="Documents to begin with when the graph is empty."
+)
 @global_options
-def ui(host: str | None, port: int | None, auth: Path | None, root_path: str) -> int:
+def ui(host: str | None, port: int | None, auth: Path | None, root_path: str, sample: Path | None) -> int:
     """Serve the chat in a browser."""
     from graph_agent.ui import serve
 
-    serve(_settings(host=host, port=port), users=auth, root_path=root_path)
+    serve(_settings(host=host, port=port), users=auth, root_path=root_path, sample=sample)
+    return OK
+
+
+@cli.group()
+def user() -> None:
+    """Logins of the chat."""
+
+
+def users_file_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--file`: where the logins are kept."""
+    return click.option(
+        "--file", "file", type=click.Path(path_type=Path), help="Users file (default: in the data folder)."
+    )(command)
+
+
+@user.command("add")
+@click.argument("name")
+@click.password_option(help="Asked for when it is not given.")
+@users_file_option
+@global_options
+def add_user(name: str, password: str, file: Path | None) -> int:
+    """Add a login, or give it another password."""
+    from graph_agent.ui import users
+
+    path = file or users.default_users_file(_settings().data)
+    fresh = users.add_user(path, name, password)
+    click.echo(
+        f"{'Added' if fresh else 'Changed the password of'} {name} in {path}. Serve with: graph-agent ui --auth {path}"
+    )
+    return OK
+
+
+@user.command("remove")
+@click.argument("name")
+@users_file_option
+@global_options
+def remove_user(name: str, file: Path | None) -> int:
+    """Take a login away."""
+    from graph_agent.ui import users
+
+    users.remove_user(file or users.default_users_file(_settings().data), name)
+    return OK
+
+
+@user.command("list")
+@users_file_option
+@global_options
+def list_users(file: Path | None) -> int:
+    """List the logins."""
+    from graph_agent.ui import users
+
+    for entry in users.list_users(file or users.default_users_file(_settings().data)):
+        click.echo(entry.name)
     return OK
 
 

@@ -142,6 +142,6 @@ def _lines(value: Any, depth: int) -> Iterable[str]:
 
 
 def _inline(value: Any) -> str:
-    if value is None or value == [] or value == {}:
+    if value is None or (isinstance(value, list | dict) and not value):
         return "-"
     return safe(str(value)).replace("\n", " ")
