@@ -12,6 +12,7 @@ import orjson
 from graph_agent.errors import BadArgument, ConfigurationError, EngineUnavailable, NotFound
 from graph_agent.ingest.report import SyncReport
 from graph_agent.ui.components import data_of, html_panel, told
+from graph_agent.ui.evidence import load_section
 from graph_agent.ui.library import library
 from graph_agent.ui.reader import document_html
 from graph_agent.ui.scope import label_choices
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from graph_agent.ui.workspace import Workspace
 
 TREE_EVENTS = ("document", "scope", "remove")
-READER_EVENTS = ("section", "part", "scope", "remove", "neighbours")
+READER_EVENTS = ("document", "section", "part", "scope", "remove", "neighbours")
 LAST_SYNC = "last-sync"
 
 
@@ -85,8 +86,9 @@ class DocumentsPage:
         for part in self.filters:
             part.change(self.tree_html, narrowing, self.tree, trigger_mode="always_last", **quick)
         self.tree.document(self.open, None, [self.reader, self.shown], **quick)
-        self.reader.section(self.go_to, None, self.reader, **quick)
-        self.reader.part(self.go_to, None, self.reader, **quick)
+        self.reader.section(self.go_to, None, [self.reader, self.shown], **quick)
+        self.reader.part(self.go_to, None, [self.reader, self.shown], **quick)
+        self.reader.document(self.open, None, [self.reader, self.shown], **quick)
 
     # ------------------------------------------------------------------ reading
 
@@ -101,18 +103,19 @@ class DocumentsPage:
         return str(document_html(self._workspace, name, section_id=section_id))
 
     @told
-    def go_to(self, event: gr.EventData) -> str:
-        """Another section, or another part of the text."""
+    def go_to(self, event: gr.EventData) -> tuple[str, str]:
+        """Another section, also of another document, or another part of the text."""
         data = data_of(event)
-        first = data.get("first", "")
-        return str(
-            document_html(
-                self._workspace,
-                data.get("document", ""),
-                section_id=data.get("id", ""),
-                first=int(first) if first.isdigit() else None,
-            )
-        )
+        first, name, document = data.get("first", ""), data.get("id", ""), data.get("document", "")
+        if not document:
+            section = load_section(self._workspace, name)
+            if section is None:
+                raise NotFound(
+                    "This section is not in the graph any more.", "Its document was changed or removed."
+                )
+            document = section.places[0].document_id
+        at = int(first) if first.isdigit() else None
+        return str(document_html(self._workspace, document, section_id=name, first=at)), document
 
     # ------------------------------------------------------------------ the tree
 

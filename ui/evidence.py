@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -89,14 +89,7 @@ def load_section(workspace: Workspace, section_id: str) -> Section | None:
             statements.NEIGHBOURS, {"markdown_hash": row["markdown_hash"], "sequence": row["sequence"]}
         ).dicts()
     }
-    links: dict[str, LinkTarget] = {}
-    for link in graph.read(statements.LINKS, {"section_id": section_id}).dicts():
-        target: dict[str, str] = (
-            {"do": "section", "id": link["section_id"]}
-            if link["section_id"]
-            else {"do": "document", "id": link["document_id"]}
-        )
-        links[str(link["text"] or "").strip()] = target
+    links = link_targets(graph.read(statements.LINKS, {"section_ids": [section_id]}).dicts())
     return Section(
         section_id=section_id,
         markdown_hash=str(row["markdown_hash"]),
@@ -161,7 +154,7 @@ def section_html(
 ) -> Markup:
     """The panel for a section, with or without a quotation in it."""
     shown, first, last = _window(section.text, quotes)
-    text = to_html(shown, Rendering(quotes=quotes, resolve=_resolver(section.links)))
+    text = to_html(shown, Rendering(quotes=quotes, resolve=resolver(section.links)))
     return render(
         "evidence.html", section=section, text=text, number=number, verified=verified, place=section.places[0],
         where=f"{'Slide' if section.kind == 'slide' else 'Page'} {page}" if page else section.where, line=line,
@@ -182,6 +175,18 @@ def _window(text: str, quotes: Sequence[str]) -> tuple[str, int, int]:
     return shown, first, first + shown.count("\n")
 
 
-def _resolver(links: Mapping[str, LinkTarget]) -> Callable[[str, str], LinkTarget | None]:
-    by_text = {" ".join(text.split()): target for text, target in links.items()}
-    return lambda _address, text: by_text.get(" ".join(text.split()))
+def link_targets(rows: Sequence[Mapping[str, Any]]) -> dict[str, LinkTarget]:
+    """What links do, by their words: open a section or a document."""
+    return {
+        " ".join(str(row["text"] or "").split()): (
+            {"do": "section", "id": str(row["section_id"])}
+            if row["section_id"]
+            else {"do": "document", "id": str(row["document_id"])}
+        )
+        for row in rows
+    }
+
+
+def resolver(links: Mapping[str, LinkTarget]) -> Callable[[str, str], LinkTarget | None]:
+    """Finds a link's target by its words: the graph knows links by them."""
+    return lambda _address, text: links.get(" ".join(text.split()))

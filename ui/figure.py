@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from graph_agent.ui.neighbourhood import Picture
 
 ROUNDS = 220
+MAX_WORDS = 24  # relationships whose names are written on their lines
 SEED = 7  # the same picture for the same graph
 Positions = npt.NDArray[np.float64]
 
@@ -74,7 +75,9 @@ def positions(picture: Picture) -> Positions:
         places += push / length * np.minimum(length, 0.12 * (1 - step / ROUNDS))
         if fixed >= 0:
             places -= places[fixed]
-    return places / max(1e-6, float(np.abs(places).max()))
+    # Each direction by itself, so that the picture fills its page.
+    scaled: Positions = places / np.maximum(np.abs(places).max(axis=0), 1e-6)
+    return scaled
 
 
 def figure(picture: Picture, *, dark: bool) -> dict[str, Any]:
@@ -85,29 +88,36 @@ def figure(picture: Picture, *, dark: bool) -> dict[str, Any]:
     lines_x: list[float | None] = []
     lines_y: list[float | None] = []
     words: list[dict[str, Any]] = []
-    for link in picture.links:
-        start, end = at[link.source], at[link.target]
-        if link.source == link.target:
-            words.append(_words(start[0], start[1] - 0.13, f"↻ {link.caption}", colours))
+    for (one, other), captions in _bundles(picture).items():
+        start, end = at[one], at[other]
+        if one == other:
+            # A relationship of a label to itself stands above its circle; the name stands below.
+            words.append(
+                _words(start[0], start[1], "<br>".join(captions), colours, lift=34 + 7 * len(captions))
+            )
             continue
         lines_x += [float(start[0]), float(end[0]), None]
         lines_y += [float(start[1]), float(end[1]), None]
-        if len(picture.links) <= 24:
-            middle = start * 0.5 + end * 0.5
-            words.append(_words(middle[0], middle[1], link.caption, colours))
+        if len(picture.links) <= MAX_WORDS:
+            middle = (start + end) / 2
+            words.append(_words(middle[0], middle[1], "<br>".join(captions), colours))
     lines = {
         "type": "scatter", "mode": "lines", "x": lines_x, "y": lines_y, "hoverinfo": "skip",
         "line": {"color": colours.line, "width": 1.4},
     }  # fmt: skip
+    diameters = sizes(picture)
+    # Names are annotations as well: these lie above the words on the lines.
+    words += [
+        _words(place[0], place[1], _escaped(_short(node.caption)), colours, lift=-diameter / 2 - 11, name=True)
+        for node, place, diameter in zip(picture.nodes, places, diameters, strict=True)
+    ]
     circles = {
-        "type": "scatter", "mode": "markers+text",
+        "type": "scatter", "mode": "markers",
         "x": [float(place[0]) for place in places], "y": [float(place[1]) for place in places],
-        "text": [_escaped(node.caption if len(node.caption) <= 34 else node.caption[:33] + "…") for node in picture.nodes],
-        "textposition": "bottom center", "textfont": {"size": 13, "color": colours.text},
         "hovertext": [_escaped(f"{node.caption} {f'({node.detail})' if node.detail else ''}") for node in picture.nodes],
         "hoverinfo": "text", "customdata": [[node.kind, node.id or node.key] for node in picture.nodes],
         "marker": {
-            "size": sizes(picture), "color": [colours.kinds[node.kind] for node in picture.nodes],
+            "size": diameters, "color": [colours.kinds[node.kind] for node in picture.nodes],
             "line": {"color": colours.ground, "width": 2}, "opacity": 1,
         },
     }  # fmt: skip
@@ -123,6 +133,21 @@ def figure(picture: Picture, *, dark: bool) -> dict[str, Any]:
             "config": {"displayModeBar": False, "scrollZoom": True, "displaylogo": False}}  # fmt: skip
 
 
+def _bundles(picture: Picture) -> dict[tuple[str, str], list[str]]:
+    """Captions of the links between each two nodes, in one order of the two; an arrow shows the other way."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for link in picture.links:
+        pair = (link.source, link.target)
+        turned = (link.target, link.source)
+        if pair not in found and turned in found:
+            found[turned].append(f"{_escaped(link.caption)} ↩")
+        else:
+            found.setdefault(pair, []).append(
+                _escaped(link.caption) + (" ↻" if link.source == link.target else "")
+            )
+    return found
+
+
 def sizes(picture: Picture) -> list[float]:
     """Diameters in pixels: areas grow with the logarithm of the counts, which span many magnitudes."""
     top = max((math.log1p(node.weight) for node in picture.nodes), default=1.0) or 1.0
@@ -130,11 +155,18 @@ def sizes(picture: Picture) -> list[float]:
     return [low + (high - low) * math.sqrt(math.log1p(node.weight) / top) for node in picture.nodes]
 
 
-def _words(x: float, y: float, text: str, colours: Palette) -> dict[str, Any]:
+def _words(
+    x: float, y: float, text: str, colours: Palette, *, lift: float = 0, name: bool = False
+) -> dict[str, Any]:
     return {
-        "x": float(x), "y": float(y), "text": _escaped(text), "showarrow": False,
-        "font": {"size": 11, "color": colours.soft}, "bgcolor": colours.ground, "borderpad": 2,
+        "x": float(x), "y": float(y), "text": text, "showarrow": False, "yshift": lift, "borderpad": 1,
+        "font": {"size": 13 if name else 12, "color": colours.text if name else colours.soft},
+        "bgcolor": "rgba(0,0,0,0)" if name else colours.ground,
     }  # fmt: skip
+
+
+def _short(caption: str) -> str:
+    return caption if len(caption) <= 30 else caption[:29].rstrip() + "…"
 
 
 def _escaped(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from graph_agent.store.queries import pages as statements
+from graph_agent.ui.evidence import link_targets, resolver
 from graph_agent.ui.library import labels_of
 from graph_agent.ui.sanitise import Rendering, to_html
 from graph_agent.ui.templates import render
@@ -115,6 +116,8 @@ def _reading(workspace: Workspace, row: DocumentRow, outline: list[dict[str, Any
         statements.SECTION_TEXTS,
         {"markdown_hash": row.markdown_hash, "first": first, "count": SECTIONS_A_PAGE},
     ).dicts()
+    ids = [str(one["section_id"]) for one in found]
+    links = resolver(link_targets(workspace.graph.read(statements.LINKS, {"section_ids": ids}).dicts()))
     sections: list[dict[str, Any]] = []
     characters = 0
     for one in found:
@@ -122,7 +125,7 @@ def _reading(workspace: Workspace, row: DocumentRow, outline: list[dict[str, Any
         if sections and characters + len(text) > CHARACTERS_A_PAGE:
             break
         characters += len(text)
-        shown = to_html(text, Rendering(heading_shift=2))
+        shown = to_html(text, Rendering(resolve=links))
         sections.append({**one, "html": shown, "page": one["page_start"]})
     last = int(sections[-1]["sequence"]) if sections else first
     end = int(outline[-1]["sequence"]) if outline else 0

@@ -42,6 +42,7 @@ _PAIRED_HTML = re.compile(r"<(/?)(sub|sup|kbd)\s*>", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _CITATION = re.compile(r"\[(\d{1,3})\]")
+_WIKI = re.compile(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#-]{1,30}")
 _ALIGN = re.compile(r"text-align:(left|right|center)")
@@ -262,7 +263,7 @@ def _usable_html(children: Sequence[Token]) -> dict[int, str]:
 def _text(token: Token, writer: _Writer) -> None:
     citations = writer.how.citations
     if citations is None:
-        _marked(token, writer)
+        _wiki(token, writer)
         return
     at = 0
     for match in _CITATION.finditer(token.content):
@@ -270,6 +271,23 @@ def _text(token: Token, writer: _Writer) -> None:
         writer.raw(str(citation_link(int(match[1]), citations.get(int(match[1])), writer.how.turn)))
         at = match.end()
     writer.text(token.content[at:])
+
+
+def _wiki(token: Token, writer: _Writer) -> None:
+    """Text of a document; `[[name]]` and `[[name|words]]` that lead somewhere become links."""
+    resolve = writer.how.resolve
+    at = 0
+    for match in _WIKI.finditer(token.content) if resolve is not None else ():
+        words = (match[2] or match[1]).strip()
+        target = resolve(match[1].strip(), words) if resolve is not None else None
+        if target is None:
+            continue
+        _marked(token, writer, at, match.start())
+        writer.raw(f'<a href="#" {attributes(target)}>')
+        writer.text(words)
+        writer.raw("</a>")
+        at = match.end()
+    _marked(token, writer, at)
 
 
 def citation_link(number: int, mark: CitationMark | None, turn: str) -> Markup:
@@ -286,16 +304,20 @@ def citation_link(number: int, mark: CitationMark | None, turn: str) -> Markup:
     ).format(state, number, number, turn, label, label, number)
 
 
-def _marked(token: Token, writer: _Writer) -> None:
-    """The token's text with the highlighted parts of it inside <mark>."""
-    at = 0
-    for start, end in token.meta.get("marks", ()):
-        writer.text(token.content[at:start])
+def _marked(token: Token, writer: _Writer, start: int = 0, end: int | None = None) -> None:
+    """The token's text, or a part of it, with what is highlighted inside <mark>."""
+    end = len(token.content) if end is None else end
+    at = start
+    for first, last in token.meta.get("marks", ()):
+        first, last = max(first, at), min(last, end)
+        if first >= last:
+            continue
+        writer.text(token.content[at:first])
         writer.raw("<mark>")
-        writer.text(token.content[start:end])
+        writer.text(token.content[first:last])
         writer.raw("</mark>")
-        at = end
-    writer.text(token.content[at:])
+        at = last
+    writer.text(token.content[at:end])
 
 
 def _image(token: Token, writer: _Writer) -> None:

@@ -21,11 +21,12 @@ RETURN s.section_id AS section_id, s.sequence AS sequence, s.title AS title
 ORDER BY s.sequence
 """
 
-# Where the links of a section lead, by the words of the link.
+# Where the links of some sections lead, by the words of the link.
 LINKS = """
-MATCH (:MarkdownSection {section_id: $section_id})-[l:LINKS_TO]->(t)
+UNWIND $section_ids AS section_id
+MATCH (:MarkdownSection {section_id: section_id})-[l:LINKS_TO]->(t)
 RETURN l.text AS text, t.content_hash AS document_id, t.section_id AS section_id
-LIMIT 200
+LIMIT 500
 """
 
 OUTLINE = """
