@@ -283,6 +283,6 @@ def file_name(identifier: str, ending: str) -> str:
     """A file name for an identifier: itself where it can be one, else made safe with a hash."""
     text = str(identifier)
     safe = re.sub(r"[^\w.-]+", "_", text)[:80].strip(".")
-    if safe == text:
+    if safe and safe == text:
         return text + ending
     return f"{safe or 'document'}-{xxhash.xxh3_64_hexdigest(json.dumps(text).encode())[:8]}{ending}"

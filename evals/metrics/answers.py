@@ -44,6 +44,9 @@ _NUMBER_WORDS = {
 _ITEM = re.compile(r"(?m)^\s*(?:[-*+•]|\d{1,3}[.)])\s+(.+)$")
 _PARTS = re.compile(r"\s*(?:[,;、，；]|\band\b|\bund\b|\bor\b|\boder\b)\s*")
 _LETTER = re.compile(r"(?:^|[\s(*\"'`])(?:option|answer|antwort)?\s*\(?([A-Z])(?:[).:*\"'`]|$)", re.MULTILINE)
+_LETTERS = re.compile(
+    r"\W*[A-Z](?:\W+(?:(?:and|or|und|oder)\W+)?[A-Z])*\W*"
+)  # nothing but letters: "A and C"
 
 
 def said(answer: str) -> str:
@@ -164,8 +167,9 @@ def option_scores(question: Question, text: str) -> dict[str, float]:
 
 def chosen_options(options: Sequence[str], text: str) -> list[int]:
     """Which options an answer takes: by letter (A is the first), else by the words, else none."""
-    letters = [ord(letter) - ord("A") for letter in _LETTER.findall(text)]
-    named = [at for at in dict.fromkeys(letters) if at < len(options)]
+    only = _LETTERS.fullmatch(text.strip())
+    letters = re.findall(r"[A-Z]", text) if only else _LETTER.findall(text)
+    named = sorted({at for letter in letters if (at := ord(letter) - ord("A")) < len(options)})
     if named:
         return named
     held = [at for at, option in enumerate(options) if tokens(option) and contains(text, option)]

@@ -116,8 +116,8 @@ def _axes(x: str, y: str, most_x: float, most_y: float) -> str:
         place = _x(share * most_x, most_x)
         parts.append(
             f'<path class="grid" d="M{_LEFT} {level:.1f}H{WIDTH - _RIGHT}"/>'
-            f'<text class="tick" x="{_LEFT - 6}" y="{level + 4:.1f}" text-anchor="end">{_number(share * most_y)}</text>'
-            f'<text class="tick" x="{place:.1f}" y="{_PLOT_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{_number(share * most_x)}</text>'
+            f'<text class="tick" x="{_LEFT - 6}" y="{level + 4:.1f}" text-anchor="end">{_tick(share * most_y)}</text>'
+            f'<text class="tick" x="{place:.1f}" y="{_PLOT_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{_tick(share * most_x)}</text>'
         )
     parts.append(
         f'<text class="tick" x="{(WIDTH + _LEFT) / 2}" y="{_PLOT_HEIGHT - 6}" text-anchor="middle">{escape(x)}</text>'
@@ -145,8 +145,12 @@ def _figure(title: str, height: float, body: str) -> str:
 def _number(value: float) -> str:
     if value and abs(value) >= 1_000:
         return f"{value:,.0f}"
-    return f"{value:.3g}" if abs(value) >= 10 else f"{value:.2f}".rstrip("0").rstrip(".") or "0"
+    return f"{value:.3g}" if abs(value) >= 10 else f"{value:.2f}"
 
 
 def _short(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _tick(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -44,11 +44,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Sequen
         + "</tr>"
         for row in rows
     ]
-    return (
-        f"<table><thead><tr>{''.join(cells)}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-        if lines
-        else ""
-    )
+    rows_of_page = "".join(lines)
+    made = f"<table><thead><tr>{''.join(cells)}</tr></thead><tbody>{rows_of_page}</tbody></table>"
+    return f'<div class="wide">{made}</div>' if lines else ""
 
 
 def fold(title: str, body: str, *, opened: bool = False) -> str:
