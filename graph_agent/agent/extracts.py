@@ -15,7 +15,9 @@ from graph_agent.embeddings import Embedder
 from graph_agent.text import passage_text
 
 CONSIDERED = 18  # passages whose statements are looked at
-A_PASSAGE = 4  # statements of a passage that are embedded
+# Statements of a passage that are embedded, by its rank: the first ones may answer in other words than the question's.
+EMBEDDED = (14, 14, 8, 5, 5, 5)
+A_PASSAGE = 2  # of those further down
 QUOTE = 420  # characters of a quote
 DOCUMENTS = 5  # of each the best extract
 MORE = 3  # further extracts
@@ -98,7 +100,7 @@ def _candidates(number: int, passage: Passage, found: Sequence[Statement], words
             )
         )
     ranked = sorted(made, key=lambda candidate: (-candidate.lexical, candidate.position))
-    return ranked[:A_PASSAGE]
+    return ranked[: EMBEDDED[number] if number < len(EMBEDDED) else A_PASSAGE]
 
 
 def _extract(passage: Passage, found: Sequence[Statement], best: _Candidate) -> Extract:

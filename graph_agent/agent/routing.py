@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from graph_agent.agent.state import State
 
@@ -101,14 +102,22 @@ def needs_repair(state: State) -> bool:
     runs = state.get("cypher") or []
     if not runs or len(runs) > REPAIRS:
         return False
-    return bool(runs[-1]["error"]) or not runs[-1]["rows"]
+    return bool(runs[-1]["error"]) or not found_something(runs[-1])
 
 
 def queries_failed(state: State) -> bool:
     """Whether queries were planned and none of them gave a row."""
     if not _wants(state, "cypher"):
         return False
-    return not any(run["rows"] for run in state.get("cypher") or [])
+    return not any(found_something(run) for run in state.get("cypher") or [])
+
+
+def found_something(run: Mapping[str, Any]) -> bool:
+    """Whether a query gave rows that say something: a count of 0 for a name that does not exist says nothing."""
+    if not run["rows"]:
+        return False
+    blank = all(not value for row in run["rows"] for value in row.values())
+    return not (blank and run.get("hint"))
 
 
 def _wants(state: State, stage: str) -> bool:

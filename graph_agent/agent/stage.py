@@ -140,7 +140,7 @@ def stage(name: Stage, work: Work, built_with: Services | None) -> Node:
 
 
 def _recorded(step: Step, update: Update) -> Update:
-    detail = {**step.detail, **({"error": step.error} if step.error else {}), **step.counts}
+    detail = {**step.counts, **step.detail, **({"error": step.error} if step.error else {})}
     record = StageRecord(name=step.stage, seconds=step.seconds, reason=step.reason, detail=detail)
     step.emit(
         StageFinished(

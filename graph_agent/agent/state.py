@@ -122,7 +122,7 @@ class State(TypedDict, total=False):
     kind: GraphKind
     overview: str
     overview_facts: dict[str, Json]
-    plan: PlanState
+    plan: PlanState | None
     labels: list[str]
     counts: list[dict[str, Json]]
     properties: list[dict[str, Json]]
@@ -165,11 +165,20 @@ class Answer(TypedDict):
 Update = dict[str, Json]
 
 
+def plan_of(state: State) -> PlanState:
+    """The plan, for stages that come after it."""
+    plan = state.get("plan")
+    if plan is None:
+        raise LookupError("a stage behind the plan was reached without one")
+    return plan
+
+
 def fresh() -> Update:
     """An update that forgets everything of the question before."""
     return {
         "overview": "",
         "overview_facts": {},
+        "plan": None,
         "labels": [],
         "counts": [],
         "properties": [],

@@ -10,7 +10,7 @@ from graph_agent.agent.reasoner import AnswerRequest, Done, Reasoner, Remark, Re
 from graph_agent.agent.response import Finding, Passage
 from graph_agent.agent.routing import engine_is_down
 from graph_agent.agent.stage import Step, failure
-from graph_agent.agent.state import State, Update
+from graph_agent.agent.state import State, Update, plan_of
 from graph_agent.errors import ModelUnavailable
 from graph_agent.text import detect_language, estimate_tokens
 
@@ -134,7 +134,7 @@ def request_of(
     """What an answer is made from."""
     coverage = state.get("coverage") or {}
     return AnswerRequest(
-        plan=state["plan"],
+        plan=plan_of(state),
         kind=state["kind"],
         overview=state["overview"],
         facts=state["overview_facts"],

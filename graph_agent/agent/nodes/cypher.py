@@ -8,7 +8,7 @@ from graph_agent.agent.nodes.schema import schema_text
 from graph_agent.agent.reasoner import CypherRequest
 from graph_agent.agent.response import CypherRun
 from graph_agent.agent.stage import Step
-from graph_agent.agent.state import State, Update
+from graph_agent.agent.state import State, Update, plan_of
 
 SCHEMA_TOKENS = 2_600
 
@@ -72,7 +72,7 @@ def _squeezed(text: str) -> str:
 
 def _request(state: State) -> CypherRequest:
     return CypherRequest(
-        plan=state["plan"],
+        plan=plan_of(state),
         schema=schema_text(state, SCHEMA_TOKENS),
         kind=state["kind"],
         attempts=state.get("cypher") or [],

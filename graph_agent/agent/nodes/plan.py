@@ -5,8 +5,9 @@ from __future__ import annotations
 from graph_agent.agent.budget import OutOfBudget
 from graph_agent.agent.models import BadReply
 from graph_agent.agent.reasoner import PlanRequest
-from graph_agent.agent.stage import Step
+from graph_agent.agent.stage import Step, failure
 from graph_agent.agent.state import PlanState, State, Update
+from graph_agent.errors import ModelUnavailable
 
 OPTIONAL = ("labels", "counts", "properties", "cypher", "search", "read")
 
@@ -22,10 +23,17 @@ async def run(state: State, step: Step) -> Update:
         facts=state["overview_facts"],
     )
     reasoner = step.reasoner(state)
+    update: Update = {}
     try:
         plan = await reasoner.plan(request, step.budget)
-    except (BadReply, OutOfBudget) as error:
-        step.note(f"The plan was made by rules: {error.message}")
+    except (ModelUnavailable, OutOfBudget) as error:
+        if reasoner is step.services.extractive:
+            raise
+        step.note(f"The plan was made by rules: {error}")
+        if isinstance(error, ModelUnavailable) and not isinstance(error, BadReply):
+            # It will not answer the next call either: go on without it, and say so.
+            step.error = error.message
+            update = {"mode": "extractive", "error": failure(error)}
         reasoner = step.services.extractive
         plan = await reasoner.plan(request, step.budget)
     decided(plan, state)
@@ -40,9 +48,8 @@ async def run(state: State, step: Step) -> Update:
         "scope": dict(plan["scope"]),
         "language": plan["language"],
     }
-    step.counts = {"phrases": len(plan["phrases"])}
     prompts = {name: version for name, version in reasoner.prompts.items() if name == "plan"}
-    return {"plan": plan, "prompts": prompts}
+    return {**update, "plan": plan, "prompts": prompts}
 
 
 def decided(plan: PlanState, state: State) -> None:

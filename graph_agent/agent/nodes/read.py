@@ -15,7 +15,7 @@ from graph_agent.agent.passages import merged_sources, section_passage
 from graph_agent.agent.reasoner import ReadRequest, ToolRequest
 from graph_agent.agent.response import Passage, Source
 from graph_agent.agent.stage import Step
-from graph_agent.agent.state import ReadCall, State, Update
+from graph_agent.agent.state import ReadCall, State, Update, plan_of
 from graph_agent.agent.toolbox import Outcome
 from graph_agent.text import estimate_tokens
 
@@ -36,7 +36,7 @@ async def run(state: State, step: Step) -> Update:
     reasoner = step.reasoner(state)
     rounds = state.get("rounds") or []
     request = ReadRequest(
-        plan=state["plan"],
+        plan=plan_of(state),
         passages=[Passage(**passage) for passage in state.get("passages") or []],
         rows=rows_text(state),
         rounds=rounds,

@@ -6,7 +6,7 @@ import difflib
 from typing import Any
 
 from graph_agent.agent.stage import Step
-from graph_agent.agent.state import State, Update
+from graph_agent.agent.state import State, Update, plan_of
 from graph_agent.text import estimate_tokens
 
 PROPERTY_LABELS = 6
@@ -50,7 +50,7 @@ def wanted_labels(state: State) -> list[str]:
     """The labels whose properties are looked at; none means all, on a schema of few labels."""
     facts = state["overview_facts"]
     known = state.get("labels") or list(facts["labels"])
-    planned = [near for name in state["plan"]["node_labels"] if (near := _near(name, known))]
+    planned = [near for name in plan_of(state)["node_labels"] if (near := _near(name, known))]
     if state["kind"] == "documents":
         return list(dict.fromkeys([*OWN_LABELS[:1], *planned]))[:PROPERTY_LABELS]
     if planned:

@@ -21,7 +21,7 @@ from graph_agent.agent.passages import (
 )
 from graph_agent.agent.response import Source
 from graph_agent.agent.stage import Step
-from graph_agent.agent.state import ScopeChoice, State, Update
+from graph_agent.agent.state import ScopeChoice, State, Update, plan_of
 from graph_agent.agent.toolbox import Outcome
 from graph_agent.errors import BadArgument, GraphAgentError
 from graph_agent.store.queries.agent import SECTIONS
@@ -80,7 +80,7 @@ async def run(state: State, step: Step) -> Update:
 
 
 def _phrases(state: State) -> list[str]:
-    plan = state["plan"]
+    plan = plan_of(state)
     wanted = [phrase.strip() for phrase in plan["phrases"] if phrase.strip()] or [plan["question"]]
     return list(dict.fromkeys(wanted))[:PHRASES]
 
@@ -111,7 +111,7 @@ async def _scoped(state: State, step: Step, phrase: str) -> tuple[dict[str, Any]
     Raises:
         BadArgument: the user's own scope names nothing.
     """
-    scope = state["plan"]["scope"]
+    scope = plan_of(state)["scope"]
     arguments = scope_arguments(scope)
     if not arguments:
         return {}, False
