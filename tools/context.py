@@ -11,6 +11,7 @@ from graph_agent.store.overview import Overview
 from graph_agent.tools.listing import Listing
 
 if TYPE_CHECKING:
+    from graph_agent.embeddings import Embedder
     from graph_agent.retrieval.search import Retriever
     from graph_agent.store.skeleton import Skeleton
     from graph_agent.tools.result import ToolResult
@@ -35,7 +36,8 @@ class ToolContext:
         self.listing = Listing(graph)
         self.rendered: tuple[Skeleton, int, ToolResult] | None = None  # the overview as last told
         self._retriever = retriever
-        self._lock = threading.Lock()
+        self._embedder: Embedder | None = None
+        self._lock = threading.RLock()
 
     @classmethod
     def open(cls, graph: DocumentGraph, settings: Settings | None = None) -> Self:
@@ -47,11 +49,24 @@ class ToolContext:
         """Search over the graph."""
         with self._lock:
             if self._retriever is None:
-                from graph_agent.embeddings import load_embedder
                 from graph_agent.retrieval.search import Retriever
 
-                self._retriever = Retriever(self.graph, load_embedder(self.settings), self.settings)
+                self._retriever = Retriever(self.graph, self.embedder, self.settings)
             return self._retriever
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedding model of the settings.
+
+        Raises:
+            ConfigurationError: there is no such model.
+        """
+        with self._lock:
+            if self._embedder is None:
+                from graph_agent.embeddings import load_embedder
+
+                self._embedder = load_embedder(self.settings)
+            return self._embedder
 
     def warm(self) -> None:
         """Start building the skeleton in the background; returns at once. Programs call it when they start."""

@@ -19,6 +19,7 @@ from graph_agent.tools.query_hints import hint_for
 from graph_agent.tools.result import ToolResult
 from graph_agent.tools.spec import tool
 from graph_agent.tools.table_text import table_text
+from graph_agent.tools.vectors_out import vector_names, without_vectors
 
 TOTAL_MS = 1_000  # what it may cost to know how many rows there would have been
 
@@ -55,8 +56,8 @@ def graph_query(
     rows = result.rows[: settings.row_cap]
     truncated = len(result.rows) > settings.row_cap
     names = names_in(text, params)
-    hidden = _vector_names(context)
-    values = [[_without(plain(value), hidden) for value in row] for row in rows]
+    vectors = vector_names(context)
+    values = [[without_vectors(plain(value), vectors) for value in row] for row in rows]
     artifact: dict[str, Any] = {
         "columns": list(result.columns),
         "rows": [dict(zip(result.columns, row, strict=True)) for row in values],
@@ -102,29 +103,6 @@ def _total(
     except QueryError:
         return None
     return int(counted.scalar(0))
-
-
-def _vector_names(context: ToolContext) -> frozenset[tuple[str, str]]:
-    """(label, property) of what is known to hold vectors: short ones cannot be told from lists of numbers."""
-    facts = context.overview.current().properties
-    return frozenset((fact.owner, fact.name) for fact in facts if "Vectorf32" in fact.types)
-
-
-def _without(value: Any, hidden: frozenset[tuple[str, str]]) -> Any:
-    """A value in plain JSON types without the vectors of its nodes."""
-    if isinstance(value, list):
-        return [_without(item, hidden) for item in value]
-    if isinstance(value, dict):
-        owners = value.get("labels") or [value.get("type")]
-        if hidden and isinstance(value.get("properties"), dict) and isinstance(owners, list):
-            kept = {
-                name: item
-                for name, item in value["properties"].items()
-                if not any((owner, name) in hidden for owner in owners)
-            }
-            return {**value, "properties": kept}
-        return {key: _without(item, hidden) for key, item in value.items()}
-    return value
 
 
 def _is_empty(rows: Sequence[Sequence[Any]]) -> bool:

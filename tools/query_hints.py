@@ -92,12 +92,12 @@ def _properties(look: _Look, names: QueryNames) -> Iterable[str]:
             all_names = list(dict.fromkeys(known for own in has.values() for known in own))
             where = " or ".join(f":{owner}" for owner in owners)
             yield f"No {where} has the property {name} ({_tip(name, all_names)})."
-        elif not names.owners.get(variable):
+        elif variable and not names.owners.get(variable):
             if keys is None:
                 rows = look.rows(statements.PROPERTY_KEYS)
                 keys = {str(row[0]) for row in rows} if rows is not None else set()
             if keys and name not in keys:
-                in_use = [fact.name for fact in look.skeleton.properties]
+                in_use = list(dict.fromkeys(fact.name for fact in look.skeleton.properties))
                 yield f"Nothing in the graph has the property {name} ({_tip(name, in_use)})."
 
 

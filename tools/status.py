@@ -142,9 +142,7 @@ def _embedding(context: ToolContext, report: dict[str, Any]) -> None:
             f"{chunks - vectors} of {chunks} passages have no vector yet: they are found by keywords only. "
             "The next ingest goes on with them."
         )
-    from graph_agent.embeddings import load_embedder
-
-    name = load_embedder(context.settings).name
+    name = context.embedder.name
     if meta.embedding_model and name != meta.embedding_model:
         report["problems"].append(
             f"The graph's vectors are of {meta.embedding_model}, the embedding model set now is {name}: search is by "

@@ -44,6 +44,8 @@ def cell_text(value: Any) -> str:
         return _escaped(f"({labels} {_map(value['properties'])})")
     if isinstance(value, dict) and {"type", "source", "target", "properties"} <= set(value):
         return _escaped(f"[:{value['type']} {_map(value['properties'])}]")
+    if isinstance(value, dict) and set(value) == {"nodes", "edges"} and value["nodes"]:
+        return _path(value)
     if isinstance(value, list):
         return "[" + ", ".join(json_text(item) for item in value) + "]"
     return _escaped(json_text(value))
@@ -54,6 +56,16 @@ def json_text(value: Any) -> str:
     if isinstance(value, dict) and ("labels" in value or "source" in value) and "properties" in value:
         return cell_text(value)
     return json.dumps(value, ensure_ascii=False)
+
+
+def _path(path: dict[str, Any]) -> str:
+    """`(:A {...})-[:R {}]->(:B {...})`, arrows as stored."""
+    text = cell_text(path["nodes"][0])
+    for at, edge in enumerate(path["edges"]):
+        forward = edge["source"] == path["nodes"][at]["id"]
+        left, right = ("-", "->") if forward else ("<-", "-")
+        text += f"{left}{cell_text(edge)}{right}{cell_text(path['nodes'][at + 1])}"
+    return text
 
 
 def _map(properties: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from graph_agent.tools.listing import nothing_ingested
 from graph_agent.tools.result import ToolResult
 from graph_agent.tools.search_sections import remarks
 from graph_agent.tools.spec import tool
+from graph_agent.tools.vectors_out import vector_names, without_vectors
 from graph_agent.tools.yaml_text import yaml_text
 
 MAX_TOP_K = 100
@@ -134,9 +135,7 @@ def _nodes(context: ToolContext, query: str, limit: int) -> tuple[list[dict[str,
             f"No nodes found: the graph {context.graph.name!r} has no vector index. "
             "Search its text with graph_query: MATCH (n:Label) WHERE toLower(n.name) CONTAINS 'word' RETURN n LIMIT 20"
         ]
-    from graph_agent.embeddings import load_embedder
-
-    embedder = load_embedder(context.settings)
+    embedder = context.embedder
     vector = embedder.embed_query(query)
     fitting_indexes = [index for index in indexes if index.dimension == len(vector)]
     if not fitting_indexes:
@@ -188,8 +187,9 @@ def _nearest(context: ToolContext, index: _Index, vector: list[float], limit: in
         }
         result = context.graph.read(statements.NEAREST.format(**escaped), parameters)
     rows = []
+    vectors = vector_names(context)
     for node, distance in result.rows:
-        facts = plain(node)
+        facts = without_vectors(plain(node), vectors)
         score = 1.0 / (1.0 + distance) if index.function == "euclidean" else 1.0 - distance
         rows.append(
             {

@@ -57,7 +57,8 @@ def _scalar(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return json.dumps(value)
+        text = json.dumps(value)
+        return text.replace("e", ".0e") if "e" in text and "." not in text else text  # YAML wants the dot
     if isinstance(value, Mapping):
         return "{}"
     if not isinstance(value, str):

@@ -108,34 +108,41 @@ def movies(foreign_graphs: dict[str, DocumentGraph]) -> ToolContext:
 
 
 def load_foreign(graph: DocumentGraph, folder: Path) -> None:
-    """Write nodes.jsonl and edges.jsonl into a graph."""
-    nodes = [json.loads(line) for line in (folder / "nodes.jsonl").read_text().splitlines()]
-    edges = [json.loads(line) for line in (folder / "edges.jsonl").read_text().splitlines()]
+    """Write nodes.jsonl and edges.jsonl into a new graph, nodes in the order of the file: ties follow it."""
+    nodes = [json.loads(line) for line in (folder / "nodes.jsonl").read_text(encoding="utf-8").splitlines()]
+    edges = [json.loads(line) for line in (folder / "edges.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [
+        {"p": {**_plain(node["props"]), "_k": position}, **_special(node["props"])}
+        for position, node in enumerate(nodes)
+    ]
+    _write(graph, f"UNWIND $rows AS r CREATE (n) SET n = r.p{_assignments(nodes, 'n')}", rows)
+    ids = {node["key"]: position for position, node in enumerate(nodes)}
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     for node in nodes:
-        groups[tuple(node["labels"])].append(node)
+        groups[tuple(node["labels"])].append({"id": ids[node["key"]]})
+    for labels, members in groups.items():
+        _write(graph, f"UNWIND $rows AS r MATCH (n) WHERE id(n) = r.id SET n:`{'`:`'.join(labels)}`", members)
     first_label = {node["key"]: node["labels"][0] for node in nodes}
     for label in sorted(set(first_label.values())):
         graph.write(f"CREATE INDEX FOR (n:`{label}`) ON (n._k)")
-    for labels, members in groups.items():
-        rows = [
-            {"p": {**_plain(node["props"]), "_k": node["key"]}, **_special(node["props"])} for node in members
-        ]
-        head = f"UNWIND $rows AS r CREATE (n:`{'`:`'.join(labels)}`) SET n = r.p"
-        _write(graph, head + _assignments(members, "n"), rows)
     pairs: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
     for edge in edges:
-        pairs[first_label[edge["from"]], edge["type"], first_label[edge["to"]]].append(edge)
-    for (source, kind, target), members in pairs.items():
+        pairs[first_label[edge["from"]], first_label[edge["to"]], edge["type"]].append(edge)
+    for (source, target, kind), members in sorted(pairs.items()):
         rows = [
-            {"f": edge["from"], "t": edge["to"], "p": _plain(edge["props"]), **_special(edge["props"])}
+            {
+                "f": ids[edge["from"]],
+                "t": ids[edge["to"]],
+                "p": _plain(edge["props"]),
+                **_special(edge["props"]),
+            }
             for edge in members
         ]
-        head = (
+        statement = (
             f"UNWIND $rows AS r MATCH (a:`{source}` {{_k: r.f}}), (b:`{target}` {{_k: r.t}}) "
-            f"CREATE (a)-[e:`{kind}`]->(b) SET e = r.p"
+            f"CREATE (a)-[e:`{kind}`]->(b) SET e = r.p{_assignments(members, 'e')}"
         )
-        _write(graph, head + _assignments(members, "e"), rows)
+        _write(graph, statement, rows)
     for label in sorted(set(first_label.values())):
         graph.write(f"DROP INDEX ON :`{label}`(_k)")
     graph.write("MATCH (n) SET n._k = NULL")

@@ -174,3 +174,10 @@ def test_cells_stay_on_one_line_and_cannot_forge_columns() -> None:
 
 def test_a_single_text_is_given_raw() -> None:
     assert table_text(["s.text"], [["# T\n\n| a |\n"]]) == ("s.text\n# T\n\n| a |\n", 1)
+
+
+def test_a_path_shows_arrows_as_stored() -> None:
+    nodes = [{"id": at, "labels": [label], "properties": {}} for at, label in enumerate("AB")]
+    edge = {"id": 7, "type": "R", "source": 1, "target": 0, "properties": {}}
+    text, _ = table_text(["p"], [[{"nodes": nodes, "edges": [edge]}]])
+    assert text == "p\n(:A {})<-[:R {}]-(:B {})"
