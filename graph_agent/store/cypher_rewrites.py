@@ -94,8 +94,9 @@ def lexical_edits(tokens: Sequence[Token]) -> list[Edit]:
     Raises:
         QueryRefused: a sign that Cypher does not have and that has no certain reading.
     """
-    edits = [edit for token in tokens if (edit := _edit(token)) is not None]
-    return edits + _trailing_semicolons(tokens)
+    last = _trailing_semicolons(tokens)
+    ends = {edit.start for edit in last}
+    return last + [edit for token in tokens if token.start not in ends and (edit := _edit(token)) is not None]
 
 
 def _edit(token: Token) -> Edit | None:
@@ -158,8 +159,7 @@ def _trailing_semicolons(tokens: Sequence[Token]) -> list[Edit]:
         if not token.is_punct(";", "；"):
             break
         edits.append(Edit(token.start, token.end, ""))
-    starts = {edit.start for edit in edits}
-    return [edit for edit in edits if edit.start in starts]
+    return edits
 
 
 def _told(token: Token, text: str, what: str) -> Edit:

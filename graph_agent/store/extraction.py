@@ -15,7 +15,8 @@ import re
 from collections.abc import Iterator
 
 from graph_agent.errors import QueryRefused
-from graph_agent.store.cypher_structure import Structure, read_structure
+from graph_agent.store.cypher_reader import read_structure
+from graph_agent.store.cypher_structure import Structure
 from graph_agent.store.cypher_tokens import Token, significant, tokenize
 
 REPLY_LIMIT = 200_000
@@ -25,9 +26,6 @@ _STARTS = {
     "MATCH", "OPTIONAL", "WITH", "UNWIND", "RETURN", "CALL", "CREATE", "MERGE", "DELETE", "DETACH", "DROP", "FOREACH",
     "LOAD", "SET", "REMOVE", "EXPLAIN", "PROFILE", "CYPHER", "SHOW", "START", "USING",
 }  # fmt: skip
-# Clauses that a sentence could begin with, too: taken only when all that follows reads as Cypher.
-_ALSO_ENGLISH = {"WITH", "RETURN", "CALL", "SHOW", "START", "SET", "REMOVE", "DELETE", "USING", "LOAD", "DROP", "CREATE",
-                 "EXPLAIN", "PROFILE", "MERGE", "UNWIND", "MATCH"}  # fmt: skip
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([A-Za-z0-9_+-]*)[^\n`]*$", re.MULTILINE)
 _ONE_LINE_FENCE = re.compile(
     r"```(?:[ \t]*(?:cypher|opencypher|cql|neo4j)\b)?[ \t]*([^`\n][^\n]*?)[ \t]*```", re.IGNORECASE
@@ -262,8 +260,12 @@ def _reads_as_query(query: str) -> bool:
     words = significant(tokens)
     if len(words) < 2:
         return False
-    if words[1].is_punct("(", "[", "{", "*") or words[0].word not in _ALSO_ENGLISH:
+    if words[1].is_punct("(", "[", "{"):
         return True
+    if words[0].word in {"EXPLAIN", "PROFILE"}:
+        return _reads_as_query(query[words[1].start :])
+    if words[0].word == "CYPHER":
+        return len(words) > 2 and words[2].is_punct("=")
     structure = _structure(query)
     if structure is None:
         return True
@@ -278,16 +280,20 @@ def _starts_folded(query: str) -> bool:
 
 
 def _is_sentence(structure: Structure) -> bool:
-    """Whether words stand where Cypher cannot have any, before anything that only Cypher has."""
+    """Whether a text that begins with a clause's word goes on in plain words only.
+
+    No query does: at its beginning no variable exists yet, so a bracket, a value or a dotted name comes soon.
+    """
+    if structure.word(0) == "OPTIONAL":
+        return structure.word(1) != "MATCH"
     for index, token in enumerate(structure.tokens[:12]):
-        role = structure.roles[index]
-        if token.is_punct("(", "[", "{", "=", "$") or role in {"property", "label"} or token.kind == "param":
+        if structure.roles[index] == "stray":
+            return True
+        if token.is_punct("(", "[", "{", "=", "$") or structure.roles[index] in {"property", "label"}:
             return False
-        if role == "stray":
-            return index < 4
-        if role == "clause" and index > 1:
+        if token.kind in {"param", "number", "string", "quoted", "curly"}:
             return False
-    return False
+    return True
 
 
 def _without_epilogue(query: str) -> str:

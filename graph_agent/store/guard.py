@@ -2,7 +2,7 @@
 
 `approve` is the first of two layers; the second is the engine's own GRAPH.RO_QUERY. It takes the query out
 of a model's text (`extraction`), rewrites what FalkorDB reads otherwise when that is certain
-(`cypher_rewrites`, `cypher_predicates`), and refuses everything that writes, reads files, could hang or kill
+(`cypher_rewrites`, `cypher_predicates`, `cypher_pattern_rewrites`), and refuses everything that writes, reads files, could hang or kill
 the engine, or would be answered wrongly without an error (`guard_rules`, `cypher_ranges`,
 `guard_deviations`). All rules see tokens and their roles, never raw text.
 """
@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from graph_agent.errors import QueryRefused
+from graph_agent.store.cypher_pattern_rewrites import pattern_edits
 from graph_agent.store.cypher_predicates import expression_edits, negation_edits, regex_edits
 from graph_agent.store.cypher_ranges import check_ranges
+from graph_agent.store.cypher_reader import read_structure
 from graph_agent.store.cypher_rewrites import Rewritten, apply_edits, lexical_edits
-from graph_agent.store.cypher_structure import Structure, read_structure
+from graph_agent.store.cypher_structure import Structure
 from graph_agent.store.cypher_tokens import Token, fold, significant, tokenize
 from graph_agent.store.extraction import extract_query
 from graph_agent.store.guard_deviations import check_deviations
@@ -102,7 +104,12 @@ def _rewrite(query: str, tokens: Sequence[Token], engine_version: int | None) ->
     first = apply_edits(query, lexical_edits(tokens))
     notes = list(first.notes)
     current = first
-    passes = (negation_edits, regex_edits, lambda structure: expression_edits(structure, engine_version))
+    passes = (
+        negation_edits,
+        regex_edits,
+        expression_edits,
+        lambda structure: pattern_edits(structure, engine_version),
+    )
     for edits in passes:
         try:
             structure = _structure(current.text)

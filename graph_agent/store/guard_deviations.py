@@ -51,7 +51,12 @@ def check_loop_names(structure: Structure) -> None:
         while variable is not None and outer >= 0:
             shadowed = outer in structure.loops and loop_variable(structure, outer)
             reduces = _is_reduce(structure, opener) or _is_reduce(structure, outer)
-            if shadowed and shadowed.name == variable.name and reduces:
+            if (
+                shadowed
+                and shadowed.name == variable.name
+                and reduces
+                and not _in_source(structure, outer, opener)
+            ):
                 raise _reused(
                     variable, f"is the variable of a loop around this one, too (position {variable.start})"
                 )
@@ -219,7 +224,7 @@ def check_aggregates(structure: Structure) -> None:
         }
         for start, stop in items:
             spans = list(_aggregate_spans(structure, start, stop))
-            if spans:
+            if spans and "stray" not in structure.roles[start:stop]:
                 _check_item(structure, start, stop, spans, plain)
 
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from graph_agent.errors import QueryRefused
-from graph_agent.store.cypher_structure import Structure, read_structure
+from graph_agent.store.cypher_reader import read_structure
+from graph_agent.store.cypher_structure import Structure
 from graph_agent.store.cypher_tokens import significant, tokenize
 from graph_agent.store.guard_rules import PROCEDURES
 
@@ -137,8 +138,9 @@ def _for_function(name: str) -> str:
     if lowered in _INSTEAD:
         return _INSTEAD[lowered]
     if lowered.startswith("apoc."):
-        near = difflib.get_close_matches(lowered.rsplit(".", 1)[-1], [f.lower() for f in _FUNCTIONS], 1, 0.7)
-        return "FalkorDB has no APOC." + (f" Perhaps {_spelt(near[0])}()." if near else "")
+        last = {function.lower().rsplit(".", 1)[-1]: function for function in _FUNCTIONS}
+        near = difflib.get_close_matches(lowered.rsplit(".", 1)[-1], list(last), 1, 0.7)
+        return "FalkorDB has no APOC." + (f" Perhaps {last[near[0]]}()." if near else "")
     near = difflib.get_close_matches(lowered, [function.lower() for function in _FUNCTIONS], 3, 0.6)
     return (
         f"Near names: {', '.join(_spelt(n) + '()' for n in near)}."
@@ -181,10 +183,15 @@ def _subquery_expression(structure: Structure) -> str | None:
 
 
 def _label_expression(structure: Structure) -> str | None:
-    for index in range(1, len(structure.tokens)):
-        opener = structure.openers[index]
-        signed = structure.sign(index, "|", "&", "!", "$") and structure.kinds.get(opener) == "group"
-        if signed and (structure.roles[index - 1] == "label" or structure.sign(index - 1, ":", "&")):
+    for index, token in enumerate(structure.tokens):
+        if structure.roles[index] == "label" and token.kind == "param":
+            return "A label cannot be a parameter: write it out, or MATCH (n) WHERE $label IN labels(n)."
+        signed = token.is_punct("|", "&", "!") and structure.kinds.get(structure.openers[index]) == "group"
+        if (
+            signed
+            and index
+            and (structure.roles[index - 1] == "label" or structure.sign(index - 1, ":", "&"))
+        ):
             return "Nodes take plain labels only: MATCH (n) WHERE n:A OR n:B; (n:A:B) means both; NOT n:A excludes one."
     return None
 
