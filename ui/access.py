@@ -130,6 +130,11 @@ class Door:
         self._sessions = sessions
         self._root = root_path.rstrip("/")
         self._only_local = only_local
+        self._closing = asyncio.Event()
+
+    def close(self) -> None:
+        """Tell every open stream that its client has gone, so that the server can end in peace."""
+        self._closing.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or answer it."""
@@ -155,7 +160,23 @@ class Door:
             await _answer(send, 404, "There is no such page.")
         else:
             scope = {**scope, "path": path, "raw_path": path.encode(), USER: user}
-            await self._app(scope, receive, _guarded(send, path))
+            await self._app(scope, self._until_closing(receive), _guarded(send, path))
+
+    def _until_closing(self, receive: Receive) -> Receive:
+        async def received() -> Message:
+            if self._closing.is_set():
+                return {"type": "http.disconnect"}
+            message = asyncio.ensure_future(receive())
+            closing = asyncio.ensure_future(self._closing.wait())
+            try:
+                await asyncio.wait({message, closing}, return_when=asyncio.FIRST_COMPLETED)
+                return message.result() if message.done() else {"type": "http.disconnect"}
+            finally:
+                closing.cancel()
+                if not message.done():
+                    message.cancel()
+
+        return received
 
     def _path(self, scope: Scope) -> str:
         """The path within the application, whether the proxy takes its prefix off or not."""

@@ -108,7 +108,9 @@ def figure(picture: Picture, *, dark: bool) -> dict[str, Any]:
     diameters = sizes(picture)
     # Names are annotations as well: these lie above the words on the lines.
     words += [
-        _words(place[0], place[1], _escaped(_short(node.caption)), colours, lift=-diameter / 2 - 11, name=True)
+        _words(
+            place[0], place[1], _escaped(_short(node.caption)), colours, lift=-diameter / 2 - 11, name=True
+        )
         for node, place, diameter in zip(picture.nodes, places, diameters, strict=True)
     ]
     circles = {

@@ -41,7 +41,7 @@ _INLINE = {"strong": "strong", "em": "em", "s": "del"}
 _PAIRED_HTML = re.compile(r"<(/?)(sub|sup|kbd)\s*>", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_CITATION = re.compile(r"\[(\d{1,3})\]")
+_CITATION = re.compile(r"\[(\d{1,3})(\?)?\]")  # the check of the answer writes [9?] for what was never read
 _WIKI = re.compile(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#-]{1,30}")
@@ -268,7 +268,8 @@ def _text(token: Token, writer: _Writer) -> None:
     at = 0
     for match in _CITATION.finditer(token.content):
         writer.text(token.content[at : match.start()])
-        writer.raw(str(citation_link(int(match[1]), citations.get(int(match[1])), writer.how.turn)))
+        mark = None if match[2] else citations.get(int(match[1]))
+        writer.raw(str(citation_link(int(match[1]), mark, writer.how.turn)))
         at = match.end()
     writer.text(token.content[at:])
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from graph_agent.errors import ConfigurationError
-from graph_agent.ui.access import Application, Door, Sessions, is_loopback
+from graph_agent.ui.access import Door, Sessions, is_loopback
 from graph_agent.ui.users import Users
 
 if TYPE_CHECKING:
@@ -96,21 +96,28 @@ class PageServer:
         import uvicorn
 
         sessions = Sessions(self._users) if self._users else None
+        door = application(self._workspace, sessions=sessions, root_path=self._root)
+
+        class Server(uvicorn.Server):
+            async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+                door.close()  # open pages hold streams that would otherwise be cut off after a wait
+                await super().shutdown(sockets)
+
         config = uvicorn.Config(
-            application(self._workspace, sessions=sessions, root_path=self._root),
+            door,
             log_level="warning",
             access_log=False,
             ws="none",
             server_header=False,
             timeout_graceful_shutdown=GOODBYE_S,
         )
-        self._server = uvicorn.Server(config)
+        self._server = Server(config)
         return self._server
 
 
 def application(
     workspace: Workspace, *, sessions: Sessions | None = None, root_path: str = ""
-) -> Application:
+) -> Door:
     """The whole application as ASGI: the door, the files of the pages, downloads, and Gradio's own."""
     quiet_gradio(workspace.settings)
     import gradio
