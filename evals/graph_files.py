@@ -6,7 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graph_agent.errors import ConfigurationError, EngineUnavailable
 from graph_agent.evals.questions import read_json_lines
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NODES_AT_A_TIME = 500
 EDGES_AT_A_TIME = 2_000
+T = TypeVar("T")
 INDEX_WAIT_S = 60.0
 _MOMENT, _POINT = "$localdatetime", "latitude"
 
@@ -39,10 +40,10 @@ def load_graph(graph: DocumentGraph, folder: Path) -> bool:
     home = {str(node["key"]): str(node["labels"][0]) for node in nodes}
     _require_ends(edges, home, folder)
     labels = sorted(set(home.values()))
+    _write_nodes(graph, nodes)
     for label in labels:
         graph.write(statements.KEYED.format(label=statements.named(label)))
     _wait_for_indexes(graph)
-    _write_nodes(graph, nodes)
     _write_edges(graph, edges, home)
     for label in labels:
         graph.write(statements.UNKEYED.format(label=statements.named(label)))
@@ -51,8 +52,8 @@ def load_graph(graph: DocumentGraph, folder: Path) -> bool:
 
 
 def _write_nodes(graph: DocumentGraph, nodes: Sequence[Mapping[str, Any]]) -> None:
-    by_labels: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     special: dict[str, set[tuple[str, str]]] = {statements.MOMENT: set(), statements.POINT: set()}
+    rows = []
     for node in nodes:
         properties = {}
         for name, value in node["props"].items():
@@ -62,11 +63,17 @@ def _write_nodes(graph: DocumentGraph, nodes: Sequence[Mapping[str, Any]]) -> No
                 value = value[_MOMENT] if _MOMENT in value else dict(value)
             if value is not None:
                 properties[name] = value
-        by_labels[tuple(node["labels"])].append({"key": node["key"], "properties": properties})
-    for names, rows in by_labels.items():
-        cypher = statements.NODES.format(labels=":".join(statements.named(name) for name in names))
-        for part in _parts(rows, NODES_AT_A_TIME):
-            graph.write(cypher, {"rows": part})
+        rows.append({"key": node["key"], "properties": properties})
+    ids: list[int] = []
+    for part in _parts(rows, NODES_AT_A_TIME):
+        ids += [int(row[0]) for row in graph.write(statements.NODES, {"rows": part}).rows]
+    by_labels: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for node, identity in zip(nodes, ids, strict=True):
+        by_labels[tuple(node["labels"])].append(identity)
+    for names, members in by_labels.items():
+        labels = ":".join(statements.named(name) for name in names)
+        for chunk in _parts(members, NODES_AT_A_TIME):
+            graph.write(statements.LABELLED.format(labels=labels), {"ids": chunk})
     for statement, places in special.items():
         for label, name in sorted(places):
             graph.write(statement.format(label=statements.named(label), name=statements.named(name)))
@@ -80,7 +87,7 @@ def _write_edges(graph: DocumentGraph, edges: Sequence[Mapping[str, Any]], home:
         by_kind[home[start], home[end], str(edge["type"])].append(
             {"start": start, "end": end, "properties": properties}
         )
-    for (start, end, kind), rows in by_kind.items():
+    for (start, end, kind), rows in sorted(by_kind.items()):
         cypher = statements.EDGES.format(
             start=statements.named(start), end=statements.named(end), type=statements.named(kind)
         )
@@ -111,6 +118,6 @@ def _wait_for_indexes(graph: DocumentGraph) -> None:
         time.sleep(0.02)
 
 
-def _parts(rows: list[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
+def _parts(rows: list[T], size: int) -> Iterator[list[T]]:
     for start in range(0, len(rows), size):
         yield rows[start : start + size]

@@ -13,7 +13,9 @@ ORDER BY hash, sequence
 # A property graph out of nodes.jsonl and edges.jsonl. Labels and types come from the files: `named` quotes them.
 COUNTS = "MATCH (n) WITH count(n) AS nodes OPTIONAL MATCH ()-[r]->() RETURN nodes, count(r) AS edges"
 KEYED = "CREATE INDEX FOR (n:{label}) ON (n._key)"
-NODES = "UNWIND $rows AS row CREATE (n:{labels}) SET n = row.properties, n._key = row.key"
+# Nodes come in the order of their file, as ties of a LIMIT follow it; so labels are set afterwards.
+NODES = "UNWIND $rows AS row CREATE (n) SET n = row.properties, n._key = row.key RETURN id(n) AS id"
+LABELLED = "UNWIND $ids AS id MATCH (n) WHERE id(n) = id SET n:{labels}"
 MOMENT = "MATCH (n:{label}) WHERE n.{name} IS NOT NULL SET n.{name} = localdatetime(n.{name})"
 POINT = "MATCH (n:{label}) WHERE n.{name} IS NOT NULL SET n.{name} = point(n.{name})"
 EDGES = """
