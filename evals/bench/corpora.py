@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import xxhash
 
 from graph_agent.embeddings import Embedder, local_tokenizer
@@ -65,6 +66,12 @@ class Built:
     corpus: Corpus
     source: MemorySource
     passages: tuple[Passage, ...]
+
+    @property
+    def vectors(self) -> npt.NDArray[np.float32]:
+        """Vector of each passage: float32 [passages, dimension]."""
+        held = self.corpus.vectors
+        return np.zeros((len(self.passages), 0), dtype=np.float32) if held is None else held
 
 
 def build(root: Path, files: Sequence[str], embedder: Embedder | None) -> Built:

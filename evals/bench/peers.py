@@ -5,27 +5,41 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from graph_agent.embeddings import Embedder
-from graph_agent.evals.bench.synthetic import Synthetic
+from graph_agent.retrieval.mirror import Passage
+from graph_agent.text import passage_text
 
 Timed = Callable[[Callable[[str], object], Sequence[str]], dict[str, float]]
+Search = Callable[[str], list[str]]
+"""A question to chunk ids, best first."""
+
+
+class Indexed(Protocol):
+    """Passages with a vector each: float32 [passages, dimension]."""
+
+    @property
+    def passages(self) -> Sequence[Passage]:
+        """The passages."""
+
+    @property
+    def vectors(self) -> npt.NDArray[np.float32]:
+        """Their vectors."""
 
 
 def measure(
-    corpus: Synthetic, embedder: Embedder, questions: Sequence[str], folder: Path, timed: Timed, limit: int
+    corpus: Indexed, embedder: Embedder, questions: Sequence[str], folder: Path, timed: Timed, limit: int
 ) -> dict[str, Any]:
     """Each installed peer's times; those that are not installed are named."""
     found: dict[str, Any] = {}
-    for name, run in (
-        ("lancedb hybrid", lancedb_hybrid),
-        ("chroma vectors", chroma_vectors),
-        ("bm25s", bm25s_words),
-    ):
+    for name, build in PEERS.items():
         try:
             began = time.perf_counter()
-            search = run(corpus, embedder, folder, limit)
+            search = build(corpus, embedder, folder, limit)
             seconds = round(time.perf_counter() - began, 1)
             search("warm up")
             embedder._queries.clear()
@@ -35,39 +49,34 @@ def measure(
     return found
 
 
-def lancedb_hybrid(
-    corpus: Synthetic, embedder: Embedder, folder: Path, limit: int
-) -> Callable[[str], object]:
+def lancedb_hybrid(corpus: Indexed, embedder: Embedder, folder: Path, limit: int) -> Search:
     """A table with a full-text index; its own hybrid query with its reciprocal rank reranker."""
     import lancedb
     from lancedb.rerankers import RRFReranker
 
-    table = lancedb.connect(str(folder / "lance")).create_table(
-        "passages",
-        [
-            {"id": passage.chunk_id, "text": passage.text, "vector": vector}
-            for passage, vector in zip(corpus.passages, corpus.vectors, strict=True)
-        ],
-    )
+    rows = [
+        {"id": passage.chunk_id, "text": passage_text(passage.breadcrumb, passage.text), "vector": vector}
+        for passage, vector in zip(corpus.passages, corpus.vectors, strict=True)
+    ]
+    table = lancedb.connect(str(folder / "lance")).create_table("passages", rows, mode="overwrite")
     table.create_fts_index("text")
     reranker = RRFReranker()
 
-    def search(text: str) -> object:
+    def search(text: str) -> list[str]:
         query = table.search(query_type="hybrid", vector_column_name="vector", fts_columns="text")
         words = "".join(char if char.isalnum() else " " for char in text)
-        return query.vector(embedder.embed_query(text)).text(words).rerank(reranker).limit(limit).to_list()
+        found = query.vector(embedder.embed_query(text)).text(words).rerank(reranker).limit(limit).to_list()
+        return [row["id"] for row in found]
 
     return search
 
 
-def chroma_vectors(
-    corpus: Synthetic, embedder: Embedder, folder: Path, limit: int
-) -> Callable[[str], object]:
-    """A persistent collection; vectors only, as LangChain uses it."""
+def chroma_vectors(corpus: Indexed, embedder: Embedder, folder: Path, limit: int) -> Search:
+    """A persistent collection; vectors only, as LangChain's Chroma store searches."""
     import chromadb
 
     client = chromadb.PersistentClient(str(folder / "chroma"), chromadb.Settings(anonymized_telemetry=False))
-    collection = client.create_collection("passages", metadata={"hnsw:space": "cosine"})
+    collection = client.get_or_create_collection(f"c{time.time_ns()}", metadata={"hnsw:space": "cosine"})
     for start in range(0, len(corpus.passages), 2_000):
         part = corpus.passages[start : start + 2_000]
         collection.add(
@@ -75,22 +84,32 @@ def chroma_vectors(
             documents=[passage.text for passage in part],
             embeddings=corpus.vectors[start : start + 2_000],
         )
-    return lambda text: collection.query(
-        query_embeddings=[embedder.embed_query(text).tolist()], n_results=limit
-    )
+
+    def search(text: str) -> list[str]:
+        found = collection.query(query_embeddings=[embedder.embed_query(text).tolist()], n_results=limit)
+        return list(found["ids"][0])
+
+    return search
 
 
-def bm25s_words(corpus: Synthetic, embedder: Embedder, folder: Path, limit: int) -> Callable[[str], object]:
-    """Keywords alone, in memory, no embedding."""
+def bm25s_words(corpus: Indexed, embedder: Embedder, folder: Path, limit: int) -> Search:
+    """Keywords alone, in memory, with its own tokenizer and English stop words; no embedding."""
     import bm25s
 
     index = bm25s.BM25(method="lucene")
-    index.index(
-        bm25s.tokenize([passage.text for passage in corpus.passages], show_progress=False),
-        show_progress=False,
-    )
+    texts = [passage_text(passage.breadcrumb, passage.text) for passage in corpus.passages]
+    index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
 
-    def search(text: str) -> object:
-        return index.retrieve(bm25s.tokenize(text, show_progress=False), k=limit, show_progress=False)
+    def search(text: str) -> list[str]:
+        asked = bm25s.tokenize(text, stopwords="en", show_progress=False)
+        found, _ = index.retrieve(asked, k=min(limit, len(texts)), show_progress=False)
+        return [corpus.passages[int(at)].chunk_id for at in found[0]]
 
     return search
+
+
+PEERS: dict[str, Callable[[Indexed, Embedder, Path, int], Search]] = {
+    "lancedb hybrid": lancedb_hybrid,
+    "chroma vectors": chroma_vectors,
+    "bm25s": bm25s_words,
+}

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,17 @@ from typing import Any
 import platformdirs
 
 from graph_agent.embeddings import Embedder, VectorCache, load_embedder
-from graph_agent.evals.bench.corpora import DATA, SETS, Question, bootstrap, build, ndcg
+from graph_agent.evals.bench import peers
+from graph_agent.evals.bench.corpora import (
+    DATA,
+    SETS,
+    Built,
+    Question,
+    QuestionSet,
+    bootstrap,
+    build,
+    ndcg,
+)
 from graph_agent.retrieval import Retriever
 from graph_agent.retrieval.results import Mode
 from graph_agent.settings import Settings
@@ -29,8 +40,8 @@ MODES: tuple[Mode, ...] = ("bm25", "vector", "hybrid")
 ALLOWED = -0.01
 
 
-def measure(name: str, embedder: Embedder, settings: Settings) -> dict[str, Any]:
-    """Per-question nDCG@10 of each mode on one set."""
+def measure(name: str, embedder: Embedder, settings: Settings, *, with_peers: bool = False) -> dict[str, Any]:
+    """Per-question nDCG@10 of each mode on one set, and the mean of each peer that is installed."""
     chosen = SETS[name]()
     began = time.perf_counter()
     built = build(chosen.root, chosen.files, embedder)
@@ -40,12 +51,33 @@ def measure(name: str, embedder: Embedder, settings: Settings) -> dict[str, Any]
     for question in chosen.questions:
         for mode in MODES:
             gains[mode].append(_gain(retriever, question, mode))
-    return {
-        "set": chosen.name,
-        "chunks": len(built.passages),
-        "build_seconds": round(seconds, 1),
-        "gains": gains,
+    found: dict[str, Any] = {"set": chosen.name, "chunks": len(built.passages), "gains": gains}
+    found["build_seconds"] = round(seconds, 1)
+    if with_peers:
+        found["peers"] = _peers(built, embedder, chosen)
+    return found
+
+
+def _peers(built: Built, embedder: Embedder, chosen: QuestionSet) -> dict[str, float | str]:
+    paths = {row.markdown_hash: row.path for row in reversed(built.corpus.documents)}
+    units = {
+        passage.chunk_id: (paths[passage.chunk_id.split("::")[0]], passage.section_title)
+        for passage in built.passages
     }
+    found: dict[str, float | str] = {}
+    with tempfile.TemporaryDirectory(prefix="graph-agent-peers-") as folder:
+        for name, build_peer in peers.PEERS.items():
+            try:
+                search = build_peer(built, embedder, Path(folder), 3 * LIMIT)
+            except ImportError as error:
+                found[name] = f"not installed ({error.name})"
+                continue
+            gains = [
+                ndcg(list(dict.fromkeys(units[each] for each in search(question.text))), question.gold)
+                for question in chosen.questions
+            ]
+            found[name] = round(sum(gains) / len(gains), 4)
+    return found
 
 
 def _gain(retriever: Retriever, question: Question, mode: Mode) -> float:
@@ -71,6 +103,7 @@ def summarise(measured: dict[str, Any]) -> dict[str, Any]:
         "low": round(low, 4),
         "high": round(high, 4),
         "passes": low >= ALLOWED,
+        "peers": measured.get("peers", {}),
         "differences": differences,
     }
 
@@ -81,6 +114,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sets", default=",".join(SETS), help="names of sets, parted by commas")
     parser.add_argument("--embeddings", default="local", help="as GRAPH_AGENT_EMBEDDINGS")
     parser.add_argument("--cache", type=Path, default=Path(platformdirs.user_cache_dir("graph-agent", False)))
+    parser.add_argument("--peers", action="store_true", help="measure the peers that are installed, too")
     parser.add_argument("--json", type=Path, help="write the numbers there")
     options = parser.parse_args(arguments)
     if not DATA.is_dir():
@@ -94,7 +128,7 @@ def main(arguments: list[str] | None = None) -> int:
         f"{'set':24} {'n':>4} {'chunks':>6} {'bm25':>6} {'vector':>6} {'hybrid':>6} {'diff':>7}  95 % interval"
     )
     for name in options.sets.split(","):
-        row = summarise(measure(name, embedder, settings))
+        row = summarise(measure(name, embedder, settings, with_peers=options.peers))
         rows.append(row)
         print(
             f"{row['set']:24} {row['questions']:4} {row['chunks']:6} {row['bm25']:6.3f} {row['vector']:6.3f} "
@@ -102,6 +136,8 @@ def main(arguments: list[str] | None = None) -> int:
             f"{'' if row['passes'] else '  BELOW'}",
             flush=True,
         )
+        if row["peers"]:
+            print("    " + ", ".join(f"{peer} {value}" for peer, value in row["peers"].items()), flush=True)
     pooled = [value for row in rows for value in row["differences"]]
     low, high = bootstrap(pooled)
     print(f"pooled over {len(pooled)} questions: {sum(pooled) / len(pooled):+.4f} [{low:+.4f}, {high:+.4f}]")
