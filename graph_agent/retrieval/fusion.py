@@ -34,7 +34,7 @@ _FLOOR = (K + 1) / (K + 1 + STRETCH)  # what a leg gives to a passage that it kn
 _AT_NO_COVERAGE = 0.7
 _SLOPE = 0.5
 _LEAST = 0.2
-_UNKNOWN_LANGUAGE = 0.2  # the model was not trained on the language of the query
+_UNKNOWN_LANGUAGE = 0.2  # the model was not trained on the language of the query, or of the documents
 _OTHER_LANGUAGE = 0.75  # the documents are in other languages than the query, the model knows both
 _IDENTIFIER = 0.25  # a rare identifier was asked for and found
 _VERBATIM = 0.2  # the query stands word for word in a passage
@@ -87,9 +87,10 @@ def decide_weights(evidence: Evidence) -> Weights:
         return Weights(0.0, 1.0, ("no word of the query is in scope: by meaning alone",))
     vector = max(_LEAST, _AT_NO_COVERAGE - _SLOPE * evidence.coverage)
     reasons = [f"the best keyword match holds {evidence.coverage:.0%} of the query's weight"]
-    if not model_knows(evidence.model, evidence.language):
+    unknown = _unknown_language(evidence)
+    if unknown:
         vector = min(vector, _UNKNOWN_LANGUAGE)
-        reasons.append(f"the embedding model does not know the language {evidence.language}")
+        reasons.append(f"the embedding model does not know the language {unknown}")
     elif evidence.language not in {"und", *evidence.document_languages}:
         vector = max(vector, _OTHER_LANGUAGE)
         reasons.append(f"the query is in {evidence.language}, the documents are not")
@@ -100,6 +101,15 @@ def decide_weights(evidence: Evidence) -> Weights:
         vector = _VERBATIM
         reasons.append("the query stands word for word in a passage")
     return Weights(round(1.0 - vector, 4), round(vector, 4), tuple(reasons))
+
+
+def _unknown_language(evidence: Evidence) -> str:
+    """The language, of the query or of all documents, that the model does not know; "" when it knows enough."""
+    if not model_knows(evidence.model, evidence.language):
+        return evidence.language
+    if not any(model_knows(evidence.model, language) for language in evidence.document_languages):
+        return evidence.document_languages[0] if evidence.document_languages else ""
+    return ""
 
 
 def model_knows(model: str, language: str) -> bool:

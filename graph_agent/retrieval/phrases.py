@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from graph_agent.text import words
 
@@ -91,26 +92,37 @@ def _run_share(folded: tuple[str, ...], text: str) -> float:
     return run / len(wanted) if run >= shortest and 2 * run >= len(wanted) else 0.0
 
 
+class Likeness(NamedTuple):
+    """What two passages are compared by.
+
+    Attributes:
+        shingles: every run of four words (characters for text without blanks).
+        figures: the words with digits: two editions that differ in one number do not repeat each other.
+    """
+
+    shingles: frozenset[tuple[str, ...]]
+    figures: frozenset[str]
+
+
 @lru_cache(maxsize=2_048)
-def shingles(text: str) -> frozenset[tuple[str, ...]]:
-    """Every run of four words of a text (characters for text without blanks), for comparing passages."""
+def likeness(text: str) -> Likeness:
+    """The shingles and figures of a text."""
     found: Sequence[str] = words(text)
+    figures = frozenset(word for word in found if any(map(str.isdigit, word)))
     if not text.isascii():
         found = units(found)
     if len(found) <= _SHINGLE:
-        return frozenset({tuple(found)})
-    return frozenset(zip(found, found[1:], found[2:], found[3:], strict=False))
+        return Likeness(frozenset({tuple(found)}), figures)
+    return Likeness(frozenset(zip(found, found[1:], found[2:], found[3:], strict=False)), figures)
 
 
-def is_repeat(
-    one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]], *, nearness: float = _NEAR
-) -> bool:
-    """Whether two passages, given by their shingles, say nearly the same.
+def is_repeat(one: Likeness, other: Likeness, *, nearness: float = _NEAR) -> bool:
+    """Whether two passages say the same: equal figures, and nearly the same words.
 
-    Their Jaccard similarity (Broder 1997) reaches `nearness`.
+    Nearly: the Jaccard similarity of their shingles (Broder 1997) reaches `nearness`.
     """
-    small, large = sorted((len(one), len(other)))
-    if not large or small < large * nearness:
+    small, large = sorted((len(one.shingles), len(other.shingles)))
+    if one.figures != other.figures or not large or small < large * nearness:
         return False
-    shared = len(one & other)
+    shared = len(one.shingles & other.shingles)
     return shared >= nearness * (small + large - shared)

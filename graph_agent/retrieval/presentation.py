@@ -11,7 +11,7 @@ import numpy.typing as npt
 from graph_agent.retrieval.corpus import Corpus, DocumentRow, Place
 from graph_agent.retrieval.legs import KeywordLeg
 from graph_agent.retrieval.mirror import CorpusSource, Passage
-from graph_agent.retrieval.phrases import is_repeat, shingles
+from graph_agent.retrieval.phrases import Likeness, is_repeat, likeness
 from graph_agent.retrieval.query import Query
 from graph_agent.retrieval.results import Hit
 from graph_agent.retrieval.scope import Scope
@@ -148,11 +148,11 @@ def _distinct(
     chosen: list[_Unit] = []
     behind: list[_Unit] = []
     repeats: dict[int, list[str]] = {}
-    seen: list[tuple[_Unit, frozenset[tuple[str, ...]]]] = []
+    seen: list[tuple[_Unit, Likeness]] = []
     for unit in _with_passages(corpus, source, units, passages):
         if len(chosen) == limit:
             break
-        own = shingles(passages[corpus.chunk_id(unit.row)].text)
+        own = likeness(passages[corpus.chunk_id(unit.row)].text)
         first = next((other for other, shown in seen if is_repeat(own, shown)), None)
         if first is None:
             seen.append((unit, own))

@@ -7,7 +7,7 @@ import pytest
 
 from graph_agent.retrieval.fusion import Evidence, Weights, combine_queries, decide_weights, fuse
 from graph_agent.retrieval.keywords import KeywordIndex
-from graph_agent.retrieval.phrases import is_repeat, longest_run, shingles, verbatim_share
+from graph_agent.retrieval.phrases import is_repeat, likeness, longest_run, verbatim_share
 from graph_agent.retrieval.query import clean_query, parse_query, quoted_phrases
 from graph_agent.retrieval.vectors import top_positions
 from graph_agent.text import words
@@ -107,11 +107,13 @@ def test_near_repeats_are_seen() -> None:
         "Copyright and related rights are waived under the licence of the commons in every country of the world "
         * 3
     )
-    assert is_repeat(shingles(base), shingles(base + " today"))
+    assert is_repeat(likeness(base), likeness(base + " today"))
     assert not is_repeat(
-        shingles(base), shingles("Something else altogether stands in this passage of the text")
+        likeness(base), likeness("Something else altogether stands in this passage of the text")
     )
-    assert not is_repeat(shingles("same start"), shingles("same end"))
+    assert not is_repeat(likeness("same start"), likeness("same end"))
+    edition = base + "within {} days"
+    assert not is_repeat(likeness(edition.format(14)), likeness(edition.format(30)))
 
 
 def test_top_positions_are_stable() -> None:
@@ -132,6 +134,8 @@ def test_weights_follow_the_evidence() -> None:
         coverage=0.1, language="de", document_languages=("en",), model="all-MiniLM-L6-v2-onnx-int8"
     )
     assert decide_weights(unknown).vector <= 0.2
+    german = Evidence(coverage=0.1, language="en", document_languages=("de",), model="all-MiniLM-L6-v2")
+    assert decide_weights(german).vector <= 0.2
     rare = Evidence(coverage=0.3, identifier_share=0.6)
     assert decide_weights(rare).vector <= 0.25
     for evidence in (foreign, unknown, rare):
