@@ -8,7 +8,7 @@ from graph_agent.tools.result import ToolResult
 from graph_agent.tools.spec import tool
 
 
-@tool("schema")
+@tool("schema", reading=False)
 def get_edge_type_counts(context: ToolContext) -> ToolResult:
     """Every relationship type with how many relationships have it, most frequent first.
 

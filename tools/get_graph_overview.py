@@ -14,7 +14,7 @@ from graph_agent.tools.spec import tool
 BUDGET_TOKENS = 1_500
 
 
-@tool("schema")
+@tool("schema", reading=False)
 def get_graph_overview(context: ToolContext) -> ToolResult:
     """Compact map of the graph: node types with counts and properties, and which relationships connect them.
 

@@ -8,7 +8,7 @@ from graph_agent.tools.result import ToolResult
 from graph_agent.tools.spec import tool
 
 
-@tool("schema")
+@tool("schema", reading=False)
 def get_node_label_counts(context: ToolContext) -> ToolResult:
     """Every node label with how many nodes carry it, most frequent first.
 

@@ -8,7 +8,7 @@ from graph_agent.tools.result import ToolResult
 from graph_agent.tools.spec import tool
 
 
-@tool("schema")
+@tool("schema", reading=False)
 def get_node_labels(context: ToolContext) -> ToolResult:
     """All node labels in use, most frequent first.
 

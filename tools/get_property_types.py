@@ -15,7 +15,7 @@ from graph_agent.tools.result import ToolResult
 from graph_agent.tools.spec import tool
 
 
-@tool("schema")
+@tool("schema", reading=False)
 def get_property_types(
     context: ToolContext,
     label: Annotated[

@@ -24,7 +24,7 @@ from graph_agent.tools.vectors_out import vector_names, without_vectors
 TOTAL_MS = 1_000  # what it may cost to know how many rows there would have been
 
 
-@tool("schema")
+@tool("schema", reading=False)
 def graph_query(
     context: ToolContext,
     cypher: Annotated[str, Field(description="one read-only Cypher query for FalkorDB, ending in RETURN")],

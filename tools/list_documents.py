@@ -8,7 +8,7 @@ from graph_agent.tools.result import ToolResult
 from graph_agent.tools.spec import tool
 
 
-@tool("navigation", returns="content")
+@tool("navigation", returns="content", reading=False)
 def list_documents(context: ToolContext) -> ToolResult:
     """List every document of the corpus as YAML: id, name, path, sections, description.
 

@@ -30,7 +30,7 @@ RESYNC = (
 LabelFilter = dict[str, str | list[str]]
 
 
-@tool("documents")
+@tool("documents", reading=False)
 def query_documents(
     context: ToolContext,
     query: Annotated[

@@ -78,6 +78,11 @@ def unregister(name: str) -> None:
             _functions.pop(name, None)
 
 
+def reading_tools() -> tuple[str, ...]:
+    """Names of the tools that our agent's reading loop offers, those that were added included."""
+    return tuple(spec.name for spec in specs().values() if spec.reading)
+
+
 def find(name: str) -> ToolSpec:
     """A tool by name.
 

@@ -36,6 +36,7 @@ class ToolSpec:
         arguments: pydantic model of the arguments; unknown ones are refused.
         answer: called with a ToolContext and the arguments.
         returns: what a TOOL_MAP function gives back.
+        reading: whether our agent's reading loop offers it to the model; False for those with a stage of their own.
     """
 
     name: str
@@ -44,6 +45,7 @@ class ToolSpec:
     arguments: type[BaseModel]
     answer: Answer
     returns: Literal["artifact", "content"] = "artifact"
+    reading: bool = True
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Check the arguments and answer.
@@ -129,13 +131,14 @@ class ToolSpec:
 
 
 def tool(
-    family: Family, *, returns: Literal["artifact", "content"] = "artifact"
+    family: Family, *, returns: Literal["artifact", "content"] = "artifact", reading: bool = True
 ) -> Callable[[Answer], ToolSpec]:
     """Make a ToolSpec of a function whose first parameter is the ToolContext.
 
     Args:
         family: where the tool belongs.
         returns: what a TOOL_MAP function gives back.
+        reading: whether our agent's reading loop may call it.
     """
 
     def make(function: Answer) -> ToolSpec:
@@ -149,6 +152,7 @@ def tool(
             arguments=arguments_model(function),
             answer=function,
             returns=returns,
+            reading=reading,
         )
 
     return make

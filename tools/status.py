@@ -23,7 +23,7 @@ FAILURES_SHOWN = 20
 VALUES_SHOWN = 50
 
 
-@tool("documents")
+@tool("documents", reading=False)
 def status(context: ToolContext) -> ToolResult:
     """What is in the graph and whether all is well: counts, labels, dates, the last sync, problems.
 

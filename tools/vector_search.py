@@ -30,7 +30,7 @@ TEXT_CHARS = 1_500
 TEXT_NAMES = ("text", "content", "body", "description", "summary", "title", "name")
 
 
-@tool("documents")
+@tool("documents", reading=False)
 def vector_search(
     context: ToolContext,
     query: Annotated[

@@ -79,10 +79,6 @@ TABLE: list[tuple[str, str, str, Shape]] = [
     ("two-hop", r"Which EIPs are required by the EIPs that EIP-(?P<eip>\d+) requires",
      f"MATCH (d:Document {{eip: $eip}}) UNWIND {REQUIRED} AS first MATCH (e:Document {{eip: toInteger(trim(first))}}) "
      "UNWIND split(toString(e.requires), ',') AS second RETURN DISTINCT toInteger(trim(second)) AS eip ORDER BY eip", column),
-    ("set-difference", r'How many documents with status "(?P<status>.+)" have a section "(?P<with>.+)" but no section "(?P<without>.+)"\?',
-     "MATCH (d:Document {status: $status}) "
-     "MATCH (s:MarkdownSection {markdown_hash: d.markdown_hash}) WITH d, collect(toLower(s.title)) AS titles "
-     "WHERE toLower($with) IN titles AND NOT toLower($without) IN titles RETURN count(d)", single),
     ("argmax", r"Which document has the most headings, and how many\?",
      "MATCH (s:MarkdownSection {kind: 'heading'}) WITH s.markdown_hash AS hash, count(*) AS n ORDER BY n DESC LIMIT 1 "
      f"MATCH (d:Document {{markdown_hash: hash}}) RETURN {NAME}, n", document_and("count")),
