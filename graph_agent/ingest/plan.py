@@ -8,19 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import xxhash
-
 from graph_agent.errors import UnreadableFile
 from graph_agent.ingest.convert.registry import converter_versions
 from graph_agent.ingest.discover import Discovery, Failure, Root, SourceFile
+from graph_agent.ingest.identity import folder_id, hash_bytes
 from graph_agent.ingest.report import FileFailure, Progress
 from graph_agent.store import DocumentGraph
 from graph_agent.store.queries import ingest as statements
-
-
-def hash_bytes(data: bytes) -> str:
-    """xxh3-64 as 16 hexadecimal digits: key of documents (of the bytes) and sections (of the Markdown)."""
-    return xxhash.xxh3_64_hexdigest(data)
 
 
 @dataclass(frozen=True)
@@ -103,11 +97,6 @@ class Plan:
         rows += [f"{'deleted':<10} {place.path}" for place in self.hide]
         rows += [f"{'unreadable':<10} {failure.path}: {failure.reason}" for failure in self.failed]
         return rows
-
-
-def folder_id(root_key: str, relative: str) -> str:
-    """Key of a folder: xxh3-64 of its root's key, a slash, and the path below the root."""
-    return hash_bytes(f"{root_key}/{relative}".encode("utf-8", "replace"))
 
 
 def root_keys(graph: DocumentGraph, roots: Iterable[Root], name: str | None = None) -> dict[Path, str]:

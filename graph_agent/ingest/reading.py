@@ -1,54 +1,61 @@
-"""Files to prepared documents, in order, two at work at a time.
-
-Conversion, parsing and tokenizing of the next file go on while this one is cut into chunks: the tokenizer
-works outside Python's global lock, and the converters of binary formats in a process of their own.
-"""
+"""Files to prepared documents, in order, as many at work at a time as there are processes for it."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
-from graph_agent.embeddings import Embedder
 from graph_agent.errors import UnreadableFile
-from graph_agent.ingest.convert.worker import ConversionWorker
+from graph_agent.ingest.identity import hash_bytes
 from graph_agent.ingest.plan import Source
-from graph_agent.ingest.rows import Outline, Prepared, outline, prepare
+from graph_agent.ingest.preparing import Preparer
+from graph_agent.ingest.rows import Origin, Prepared
 
 AHEAD = 4
+AHEAD_BYTES = 32_000_000
 
 
 def read_documents(
-    todo: Sequence[Source], worker: ConversionWorker, embedder: Embedder, *, size: int, overlap: int
+    todo: Sequence[Source], preparer: Preparer
 ) -> Iterator[tuple[Source, Prepared | UnreadableFile]]:
     """Convert and cut files; what cannot be read comes back as the error that says why.
 
-    Args:
-        size: tokens of a chunk with its breadcrumb.
-        overlap: tokens that neighbouring chunks share.
+    The source that comes back has the hash of the bytes that were read: a file may have changed since it was
+    planned.
     """
-
-    def first_half(source: Source) -> Outline:
-        return outline(source, worker.convert(source.file.read(), source.path), embedder)
-
-    waiting: deque[tuple[Source, Future[Outline]]] = deque()
+    waiting: deque[tuple[Source, Future[tuple[Source, Prepared]]]] = deque()
+    ahead = 0
     rest = iter(todo)
-    with ThreadPoolExecutor(1, thread_name_prefix="document-reader") as executor:
-        try:
-            while True:
-                while len(waiting) < AHEAD and (source := next(rest, None)) is not None:
-                    waiting.append((source, executor.submit(first_half, source)))
-                if not waiting:
-                    return
-                source, future = waiting.popleft()
-                try:
-                    document: Prepared | UnreadableFile = prepare(
-                        future.result(), embedder, size=size, overlap=overlap
-                    )
-                except UnreadableFile as error:
-                    document = error
-                yield source, document
-        finally:
-            for _, future in waiting:
-                future.cancel()
+    source = next(rest, None)
+    executor = ThreadPoolExecutor(preparer.width, thread_name_prefix="document-reader")
+    try:
+        while source is not None or waiting:
+            while source is not None and _has_room(len(waiting), ahead + source.file.size, preparer.width):
+                waiting.append((source, executor.submit(_read, source, preparer)))
+                ahead += source.file.size
+                source = next(rest, None)
+            planned, future = waiting.popleft()
+            try:
+                document: tuple[Source, Prepared | UnreadableFile] = future.result()
+            except UnreadableFile as error:
+                document = planned, error
+            ahead -= planned.file.size
+            yield document
+    finally:
+        for _, future in waiting:
+            future.cancel()
+        if waiting:
+            preparer.stop()
+        executor.shutdown()
+
+
+def _has_room(waiting: int, size: int, width: int) -> bool:
+    return not waiting or (waiting < AHEAD * width and size <= AHEAD_BYTES)
+
+
+def _read(source: Source, preparer: Preparer) -> tuple[Source, Prepared]:
+    data = source.file.read()
+    read = replace(source, content_hash=hash_bytes(data))
+    return read, preparer.prepare(data, Origin(source.path, source.file.path, source.file.mtime))

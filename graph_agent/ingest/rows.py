@@ -6,44 +6,100 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from graph_agent.embeddings import Embedder
 from graph_agent.ingest.chunks import chunk_section, fit_breadcrumb
 from graph_agent.ingest.dates import document_date
 from graph_agent.ingest.document import Chunk, Converted, Section
 from graph_agent.ingest.frontmatter import safe_metadata
+from graph_agent.ingest.identity import hash_bytes
 from graph_agent.ingest.links import extract_links
-from graph_agent.ingest.plan import Source, hash_bytes
 from graph_agent.ingest.sections import document_title, parse_converted, section_tree
 from graph_agent.ingest.summary import description_of
 from graph_agent.ingest.tokens import Offsets, measure
-from graph_agent.text import detect_language
+from graph_agent.text import detect_language, passage_text
+from graph_agent.text.postings import ChunkText, analysis_language, build_postings, encode_postings
+
+if TYPE_CHECKING:
+    from graph_agent.embeddings import Embedder
 
 LANGUAGE_SAMPLE = 4_000
 CHUNKER = "chunks/1"
 """Raise the version when the chunks of any text change: documents cut by an older one are made again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a document knows of its file.
+
+    Attributes:
+        path: below the root, with "/".
+        source: absolute, as text.
+        modified: seconds since the epoch.
+    """
+
+    path: str
+    source: str
+    modified: float
+
+    @property
+    def name(self) -> str:
+        """The file's own name."""
+        return self.path.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How documents are cut.
+
+    Attributes:
+        limit: tokens of a chunk with its breadcrumb.
+        overlap: tokens that neighbouring chunks share.
+        name: of all of this; documents that were cut otherwise are made again.
+    """
+
+    limit: int
+    overlap: int
+    name: str
+
+    @classmethod
+    def of(cls, embedder: Embedder, size: int, overlap: int) -> Self:
+        """Chunks of `size` tokens, or of what the model's window holds besides its two special tokens."""
+        limit = min(size, embedder.max_tokens - 2)
+        return cls(limit, overlap, f"{CHUNKER}/{limit}/{overlap}")
+
+
+class Tokenizer(Protocol):
+    """Where the embedding model's tokens stand: an `Embedder`."""
+
+    def token_offsets(self, text: str) -> Offsets:
+        """[start, end) in characters of each token, special tokens left out."""
+
+    def token_offsets_of(self, texts: Sequence[str]) -> Sequence[Offsets]:
+        """The same of many texts."""
+
+
 @dataclass(frozen=True)
 class Prepared:
-    """One document, ready to be written.
+    """One document, ready to be written; JSON types but for the postings.
 
     Attributes:
         markdown_hash: xxh3-64 of the Markdown; the first part of every id below.
         properties: of the Document node, front matter included.
         sections: rows of CREATE_SECTIONS, chunks inside.
-        pairs: (parent id, section id) of subsections.
+        pairs: [parent id, section id] of subsections.
         top_sections: ids of the sections right below the document.
+        warnings: things taken but not whole.
+        postings: its keyword index, as search reads it.
     """
 
-    source: Source
     markdown_hash: str
     properties: dict[str, Any]
     sections: list[dict[str, Any]]
-    pairs: list[tuple[str, str]]
+    pairs: list[list[str]]
     top_sections: list[str]
-    warnings: tuple[str, ...]
+    warnings: list[str]
+    postings: bytes
 
     @property
     def chunk_count(self) -> int:
@@ -56,73 +112,58 @@ class Prepared:
         return sum(2 * len(section["text"]) + 500 for section in self.sections)
 
 
-def chunker_name(embedder: Embedder, size: int, overlap: int) -> str:
-    """Names how documents are cut; one that was cut otherwise is made again."""
-    return f"{CHUNKER}/{min(size, embedder.max_tokens - 2)}/{overlap}"
-
-
-@dataclass(frozen=True)
-class Outline:
-    """A converted document with its sections and their tokens: what chunks are cut from.
-
-    Attributes:
-        offsets: of the tokens of each section's text.
-        links: encoded links by section sequence.
-    """
-
-    source: Source
-    converted: Converted
-    sections: list[Section]
-    offsets: list[Offsets]
-    links: dict[int, list[str]]
-
-
-def outline(source: Source, converted: Converted, embedder: Embedder) -> Outline:
-    """Find the sections and links of a document and tokenize it."""
+def prepare(converted: Converted, origin: Origin, cutting: Cutting, tokenizer: Tokenizer) -> Prepared:
+    """Sections, chunks, links, title, dates, description and postings of one document."""
     parsed = parse_converted(converted)
-    sections = section_tree(converted, source.path, parsed)
+    sections = section_tree(converted, origin.path, parsed)
     links: dict[int, list[str]] = {}
     for link in extract_links(converted, sections, parsed):
         links.setdefault(link.section, []).append(link.encode())
-    offsets = measure([section.text for section in sections], embedder.token_offsets_of)
-    return Outline(source, converted, sections, offsets, links)
+    trails = list({passage_text(section.breadcrumb, ""): None for section in sections})
+    measured = measure([*(section.text for section in sections), *trails], tokenizer.token_offsets_of)
+    offsets, of_trails = measured[: len(sections)], dict(zip(trails, measured[len(sections) :], strict=True))
 
+    def tokenize(text: str) -> Offsets:
+        known = of_trails.get(text)
+        return tokenizer.token_offsets(text) if known is None else known
 
-def prepare(found: Outline, embedder: Embedder, *, size: int, overlap: int) -> Prepared:
-    """Chunks, title, dates and description of one document.
-
-    Args:
-        size: tokens of a chunk with its breadcrumb, in the embedding model's own tokens; at most what its
-            window holds besides its two special tokens.
-        overlap: tokens that neighbouring chunks share.
-    """
-    source, converted, sections = found.source, found.converted, found.sections
     markdown_hash = hash_bytes(converted.markdown.encode("utf-8"))
     ids = [f"{markdown_hash}::{section.sequence}" for section in sections]
-    limit = min(size, embedder.max_tokens - 2)
     rows = []
-    for section, section_id, spans in zip(sections, ids, found.offsets, strict=True):
+    for section, section_id, spans in zip(sections, ids, offsets, strict=True):
         chunks = chunk_section(
-            section, embedder.token_offsets, limit, overlap, converted.pages, offsets=spans
+            section, tokenize, cutting.limit, cutting.overlap, converted.pages, offsets=spans
         )
         row = _section(section, section_id, chunks)
         row["markdown_hash"] = markdown_hash
         row["parent_section_id"] = None if section.parent is None else ids[section.parent]
         row["token_count"] = len(spans)
-        row["breadcrumb"] = list(fit_breadcrumb(section.breadcrumb, embedder.token_offsets, limit))
-        row["links"] = found.links.get(section.sequence)
+        row["breadcrumb"] = list(fit_breadcrumb(section.breadcrumb, tokenize, cutting.limit))
+        row["links"] = links.get(section.sequence)
         rows.append(row)
+    properties = _document(origin, converted, sections, rows)
+    properties["chunker"] = cutting.name
     return Prepared(
-        source=source,
         markdown_hash=markdown_hash,
-        properties=_document(source, converted, sections, rows, chunker_name(embedder, size, overlap)),
+        properties=properties,
         sections=rows,
         pairs=[
-            (ids[section.parent], ids[section.sequence]) for section in sections if section.parent is not None
+            [ids[section.parent], ids[section.sequence]] for section in sections if section.parent is not None
         ],
         top_sections=[ids[section.sequence] for section in sections if section.parent is None],
-        warnings=converted.warnings,
+        warnings=list(converted.warnings),
+        postings=_postings(rows, properties),
     )
+
+
+def _postings(rows: Sequence[dict[str, Any]], properties: dict[str, Any]) -> bytes:
+    chunks = [
+        ChunkText(row["sequence"], chunk["index"], chunk["text"], tuple(row["breadcrumb"]))
+        for row in rows
+        for chunk in row["chunks"]
+    ]
+    language = analysis_language(properties.get("language", ""), chunks)
+    return encode_postings(build_postings(chunks, language), properties["chunker"])
 
 
 def _section(section: Section, section_id: str, chunks: Sequence[Chunk]) -> dict[str, Any]:
@@ -152,23 +193,19 @@ def _section(section: Section, section_id: str, chunks: Sequence[Chunk]) -> dict
 
 
 def _document(
-    source: Source,
-    converted: Converted,
-    sections: Sequence[Section],
-    rows: Sequence[dict[str, Any]],
-    chunker: str,
+    origin: Origin, converted: Converted, sections: Sequence[Section], rows: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     body = converted.markdown[converted.body_start :]
     headings = [(section.level, section.title) for section in sections if section.kind == "heading"]
     date, date_source = document_date(
-        converted.metadata, body, source.file.name, source.file.mtime, media_type=converted.media_type
+        converted.metadata, body, origin.name, origin.modified, media_type=converted.media_type
     )
     ours = {
         "markdown_hash": hash_bytes(converted.markdown.encode("utf-8")),
-        "filename": source.file.name,
-        "path": source.path,
-        "source": source.file.path,
-        "title": document_title(converted, source.path, headings),
+        "filename": origin.name,
+        "path": origin.path,
+        "source": origin.source,
+        "title": document_title(converted, origin.path, headings),
         "media_type": converted.media_type,
         "language": converted.language or detect_language(body[:LANGUAGE_SAMPLE]),
         "token_count": sum(row["token_count"] for row in rows),
@@ -180,7 +217,6 @@ def _document(
         "date_source": date_source,
         "ingested_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "converter": converted.converter,
-        "chunker": chunker,
     }
     return {
         **safe_metadata(converted.metadata),

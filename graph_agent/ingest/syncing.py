@@ -18,18 +18,19 @@ from pathlib import Path
 import orjson
 from redis.lock import Lock
 
-from graph_agent.embeddings import Embedder
+from graph_agent.embeddings import Embedder, local_tokenizer
 from graph_agent.errors import ConfigurationError, EngineUnavailable, UnreadableFile
 from graph_agent.ingest.convert.limits import Limits
-from graph_agent.ingest.convert.worker import ConversionWorker
 from graph_agent.ingest.discover import Discovery, discover
 from graph_agent.ingest.labelling import relabel
 from graph_agent.ingest.linking import relink
 from graph_agent.ingest.plan import Plan, Source, make_plan, root_keys
+from graph_agent.ingest.preparing import Preparer, children_for
 from graph_agent.ingest.reading import read_documents
 from graph_agent.ingest.report import FileFailure, Progress, Silent, SyncReport
-from graph_agent.ingest.rows import Prepared, chunker_name
+from graph_agent.ingest.rows import Cutting, Prepared
 from graph_agent.ingest.vectors import Filled, clear_vectors, fill_vectors
+from graph_agent.ingest.wordpieces import WordPieces
 from graph_agent.ingest.writing import Writer, collect_garbage, settle_places
 from graph_agent.store import DocumentGraph
 from graph_agent.store.maintenance import tidy_after_writing
@@ -137,16 +138,18 @@ def carry_out(
     settings = graph.settings
     lost: list[Source] = []
     with (
-        ConversionWorker(Limits.from_settings(settings)) as worker,
+        Preparer(
+            Limits.from_settings(settings),
+            _cutting(graph, embedder),
+            WordPieces(local_tokenizer()),
+            children=children_for([source.file.size for source in todo]),
+        ) as preparer,
         ThreadPoolExecutor(1, thread_name_prefix="graph-writer") as executor,
     ):
         waiting: list[Future[None]] = []
-        documents = read_documents(
-            todo, worker, embedder, size=settings.chunk_tokens, overlap=settings.chunk_overlap
-        )
-        for batch in _batches(documents, report, lost, progress):
-            report.sections += sum(len(document.sections) for document in batch)
-            report.chunks += sum(document.chunk_count for document in batch)
+        for batch in _batches(read_documents(todo, preparer), report, lost, progress):
+            report.sections += sum(len(document.sections) for _, document in batch)
+            report.chunks += sum(document.chunk_count for _, document in batch)
             waiting.append(executor.submit(writer.write, batch))
             while len(waiting) > 2:
                 waiting.pop(0).result()
@@ -266,15 +269,18 @@ def _discover(graph: DocumentGraph, paths: Sequence[Path | str]) -> Discovery:
 def _plan(
     graph: DocumentGraph, embedder: Embedder, discovery: Discovery, options: SyncOptions, progress: Progress
 ) -> Plan:
-    settings = graph.settings
     return make_plan(
         graph,
         discovery,
         root_keys(graph, discovery.roots, options.name),
         name=options.name,
-        chunker=chunker_name(embedder, settings.chunk_tokens, settings.chunk_overlap),
+        chunker=_cutting(graph, embedder).name,
         progress=progress,
     )
+
+
+def _cutting(graph: DocumentGraph, embedder: Embedder) -> Cutting:
+    return Cutting.of(embedder, graph.settings.chunk_tokens, graph.settings.chunk_overlap)
 
 
 def _fill_report(report: SyncReport, plan: Plan, discovery: Discovery) -> None:
@@ -292,9 +298,9 @@ def _batches(
     report: SyncReport,
     lost: list[Source],
     progress: Progress,
-) -> Iterator[list[Prepared]]:
+) -> Iterator[list[tuple[Source, Prepared]]]:
     """Documents in batches of a bounded size; those that cannot be read go into the report and `lost`."""
-    batch: list[Prepared] = []
+    batch: list[tuple[Source, Prepared]] = []
     weight = 0
     for source, document in documents:
         progress.advance(1, source.path)
@@ -307,7 +313,7 @@ def _batches(
                 report.changed -= 1
             continue
         report.warnings += [FileFailure(source.file.path, warning) for warning in document.warnings]
-        batch.append(document)
+        batch.append((source, document))
         weight += document.weight
         if weight >= BATCH_WEIGHT or len(batch) >= BATCH_DOCUMENTS:
             yield batch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias, overload
+from typing import Self, TypeAlias, overload
 
 Offsets: TypeAlias = Sequence[tuple[int, int]]
 """[start, end) in characters of each token of a text, special tokens left out."""
@@ -23,6 +23,13 @@ class TokenSpans(Sequence[tuple[int, int]]):
         self._starts = array("q")
         self._ends = array("q")
         self.extend(0, spans)
+
+    @classmethod
+    def of(cls, starts: list[int], ends: list[int]) -> Self:
+        """Spans from where they start and where they end."""
+        spans = cls()
+        spans._starts, spans._ends = array("q", starts), array("q", ends)
+        return spans
 
     def extend(self, base: int, spans: Iterable[tuple[int, int]]) -> None:
         """Add the tokens of the next part of the text, which starts at `base`."""

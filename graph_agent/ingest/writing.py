@@ -12,13 +12,15 @@ from contextlib import suppress
 from typing import Any
 
 from graph_agent.errors import EngineUnavailable
-from graph_agent.ingest.plan import Place, Source, as_rows, folder_id
+from graph_agent.ingest.identity import folder_id
+from graph_agent.ingest.plan import Place, Source, as_rows
 from graph_agent.ingest.rows import Prepared, stem_of
 from graph_agent.store import DocumentGraph
 from graph_agent.store.queries import ingest as statements
 
 SECTION_BATCH = 400
-CACHED_BY_MARKDOWN = ("postings", "vectors")
+POSTINGS, VECTORS = "postings", "vectors"
+"""Plain keys beside the graph: hashes with one field per text, by its markdown hash."""
 
 
 class Writer:
@@ -29,19 +31,21 @@ class Writer:
         self._folders: set[str] = set()
         self._written: set[str] = set()
 
-    def write(self, documents: Sequence[Prepared]) -> None:
+    def write(self, documents: Sequence[tuple[Source, Prepared]]) -> None:
         """Write a batch of documents and show them, all in one last step."""
-        hashes = sorted({document.markdown_hash for document in documents})
+        hashes = sorted({document.markdown_hash for _, document in documents})
         present = {row[0] for row in self._graph.read(statements.PRESENT_MARKDOWN, {"hashes": hashes}).rows}
         sections: list[dict[str, Any]] = []
-        pairs: list[tuple[str, str]] = []
-        for document in documents:
+        pairs: list[list[str]] = []
+        postings: dict[str, bytes] = {}
+        for _, document in documents:
             if document.markdown_hash in present or document.markdown_hash in self._written:
                 continue  # another file with the same text: its sections serve both
             self._written.add(document.markdown_hash)
             sections += document.sections
             pairs += document.pairs
-        self._ensure_folders([document.source for document in documents])
+            postings[document.markdown_hash] = document.postings
+        self._ensure_folders([source for source, _ in documents])
         for start in range(0, len(sections), SECTION_BATCH):
             self._graph.write(
                 statements.CREATE_SECTIONS, {"sections": sections[start : start + SECTION_BATCH]}
@@ -50,16 +54,18 @@ class Writer:
             self._graph.write(
                 statements.LINK_SUBSECTIONS, {"pairs": pairs[start : start + 5 * SECTION_BATCH]}
             )
+        with suppress(EngineUnavailable):  # a server may forbid plain keys: then readers make their own
+            self._graph.keys.hset(POSTINGS, postings)
         self._graph.write(
             statements.SHOW_DOCUMENTS,
             {
                 "documents": [
                     {
-                        **_place_row(document.source),
+                        **_place_row(source),
                         "properties": document.properties,
                         "top_sections": document.top_sections,
                     }
-                    for document in documents
+                    for source, document in documents
                 ]
             },
         )
@@ -139,7 +145,7 @@ def remove_text(graph: DocumentGraph, markdown_hash: str) -> None:
         while graph.write(statement, {"hash": markdown_hash}).stats.get("Nodes deleted"):
             pass
     with suppress(EngineUnavailable):
-        for key in CACHED_BY_MARKDOWN:
+        for key in (POSTINGS, VECTORS):
             graph.keys.hdel(key, markdown_hash)
 
 

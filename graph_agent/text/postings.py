@@ -19,7 +19,7 @@ import xxhash
 
 from graph_agent.text.folding import words
 from graph_agent.text.language import UNDETERMINED, detect_language
-from graph_agent.text.terms import ANALYSER, terms
+from graph_agent.text.terms import ANALYSER, surfaces, terms_of
 
 Int32 = npt.NDArray[np.int32]
 
@@ -113,17 +113,26 @@ def build_postings(chunks: Iterable[ChunkText], language: str) -> DocumentPostin
     """
     ordered = sorted(chunks, key=lambda chunk: (chunk.sequence, chunk.index))
     vocabulary: dict[str, int] = {}
+    known: dict[str, list[int]] = {}  # term numbers by surface: a document repeats its words
+    crumbs: dict[tuple[str, ...], list[int]] = {}
     ids: list[int] = []
     lengths: list[int] = []
-    crumbs: dict[tuple[str, ...], list[int]] = {}
+
+    def numbers(text: str) -> list[int]:
+        found: list[int] = []
+        for surface in surfaces(text):
+            its = known.get(surface)
+            if its is None:
+                its = [vocabulary.setdefault(term, len(vocabulary)) for term in terms_of(surface, language)]
+                known[surface] = its
+            found += its
+        return found
+
     for chunk in ordered:
         trail = crumbs.get(chunk.breadcrumb)
         if trail is None:
-            found = terms("\n".join(chunk.breadcrumb), language)
-            trail = crumbs[chunk.breadcrumb] = [
-                vocabulary.setdefault(term, len(vocabulary)) for term in found
-            ]
-        own = [vocabulary.setdefault(term, len(vocabulary)) for term in terms(chunk.text, language)]
+            trail = crumbs[chunk.breadcrumb] = numbers("\n".join(chunk.breadcrumb))
+        own = numbers(chunk.text)
         ids += trail
         ids += own
         lengths.append(len(trail) + len(own))

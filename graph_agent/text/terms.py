@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -87,13 +87,21 @@ def terms(text: str, language: str = "en") -> list[str]:
     Never raises; lone surrogates and control characters separate words.
     """
     found: list[str] = []
-    if text.isascii():
-        for surface in _ASCII_TOKEN.findall(text):
-            found.extend(_analyse(surface, language))
-        return found
-    for surface in _surfaces(text):
-        found.extend(_unspaced(surface) if _UNSPACED_RUN.match(surface) else _analyse(surface, language))
+    for surface in surfaces(text):
+        found += terms_of(surface, language)
     return found
+
+
+def surfaces(text: str) -> list[str]:
+    """The words, identifiers and runs of CJK of a text as written, in order: `terms_of` each are its terms."""
+    return _ASCII_TOKEN.findall(text) if text.isascii() else list(_surfaces(text))
+
+
+def terms_of(surface: str, language: str) -> Sequence[str]:
+    """The index terms of one of the `surfaces` of a text."""
+    if not surface.isascii() and _UNSPACED_RUN.match(surface):
+        return _unspaced(surface)
+    return _analyse(surface, language)
 
 
 def tokens(text: str, language: str = "en") -> Iterator[Token]:
