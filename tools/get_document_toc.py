@@ -10,7 +10,6 @@ from graph_agent.retrieval.corpus import DocumentRow
 from graph_agent.store.queries import navigation as statements
 from graph_agent.tools.bounds import OUTPUT_TOKENS, one_line, output_tokens
 from graph_agent.tools.context import ToolContext
-from graph_agent.tools.listing import find_document
 from graph_agent.tools.openings import opening
 from graph_agent.tools.outline import as_dicts, build_tree, down_to, fit
 from graph_agent.tools.result import ToolResult
@@ -40,8 +39,7 @@ def get_document_toc(
     use get_folder_toc or search_sections first. Text before the first heading is a section too.
     A long outline leaves out descriptions, then the deepest levels, and says so; max_level narrows it.
     """
-    corpus = context.listing.current()
-    document = find_document(corpus, document_id)
+    document = context.listing.document(document_id)
     if isinstance(document, str):
         return ToolResult(document, {"document": None, "sections": []})
     rows = _sections(context, document, summaries=include_summaries)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from graph_agent.retrieval.corpus import Corpus, DocumentRow, FolderRow
 from graph_agent.store.queries import navigation as statements
-from graph_agent.tools.bounds import OUTPUT_TOKENS, fitting, one_line, output_tokens
+from graph_agent.tools.bounds import OUTPUT_TOKENS, one_line, output_tokens
 from graph_agent.tools.context import ToolContext
-from graph_agent.tools.listing import find_folder, nothing_ingested
+from graph_agent.tools.listing import nothing_ingested
 from graph_agent.tools.openings import opening
 from graph_agent.tools.result import ToolResult
 from graph_agent.tools.spec import tool
@@ -50,7 +50,7 @@ def folder_toc(context: ToolContext, folder_id: str | None) -> ToolResult:
     corpus = context.listing.current()
     folder: FolderRow | None = None
     if folder_id is not None:
-        found = find_folder(corpus, folder_id)
+        found = context.listing.folder(folder_id)
         if isinstance(found, str):
             return ToolResult(found, {"folder": None, "documents": [], "folders": [], "omitted": 0})
         folder = found
@@ -133,29 +133,60 @@ def _content(
     rows: Sequence[dict[str, Any]], folders: Sequence[dict[str, Any]], folder: FolderRow | None
 ) -> tuple[str, int]:
     """The YAML, and how many documents it leaves out."""
-    documents, left = fitting(_texts(rows), OUTPUT_TOKENS - NOTE_TOKENS)
-    folder_cost = output_tokens(yaml_text(list(folders))) if folders else 0
-    if len(documents) == len(rows) and folder_cost <= left:
-        text = yaml_text({"documents": list(rows)})
-        return text + (yaml_text({"folders": list(folders)}) if folders else ""), 0
-    head = ""
     room = OUTPUT_TOKENS - NOTE_TOKENS
+    listed = _Listed(rows)
+    places = _Listed(folders)
+    documents, left = listed.first(room)
+    if len(documents) == len(rows) and places.cost() <= left:
+        return _yaml("documents", documents) + _yaml("folders", places.first(left)[0]), 0
     notes: dict[str, str] = {}
+    shown: list[str] = []
     if folders:
-        shown, left = fitting(_texts(folders), int(room * FOLDER_SHARE))
-        head = yaml_text({"folders": shown})
-        room -= int(room * FOLDER_SHARE) - left
+        share = int(room * FOLDER_SHARE)
+        shown, left = places.first(share)
+        room -= share - left
         if len(shown) < len(folders):
             notes["more_folders"] = f"{len(folders) - len(shown)} more folders"
-    documents, _ = fitting(_texts(rows), room)
+    documents, _ = listed.first(room)
     omitted = len(rows) - len(documents)
     if omitted:
         find = "search_sections and query_documents find some by what they say"
         narrow = f"folder_id lists one folder, {find}" if folders else find
         where = f" in {folder.name}" if folder else ""
         notes["note"] = f"{omitted} of {len(rows)} documents{where} are left out; {narrow}."
-    return head + yaml_text({"documents": documents, **notes}), omitted
+    return _yaml("folders", shown) + _yaml("documents", documents) + (
+        yaml_text(notes) if notes else ""
+    ), omitted
 
 
-def _texts(rows: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
-    return ((row, yaml_text([row])) for row in rows)
+class _Listed:
+    """Items of a YAML list, each written and measured once, as far as they are asked for."""
+
+    def __init__(self, rows: Sequence[dict[str, Any]]) -> None:
+        self._rows = rows
+        self._texts: list[tuple[str, int]] = []
+
+    def first(self, tokens: int) -> tuple[list[str], int]:
+        """The first items that fit into so many tokens, at least one, and the tokens left."""
+        taken: list[str] = []
+        for at in range(len(self._rows)):
+            text, cost = self._item(at)
+            if cost > tokens and taken:
+                break
+            tokens -= cost
+            taken.append(text)
+        return taken, max(0, tokens)
+
+    def cost(self) -> int:
+        """Tokens of all."""
+        return sum(self._item(at)[1] for at in range(len(self._rows)))
+
+    def _item(self, at: int) -> tuple[str, int]:
+        while len(self._texts) <= at:
+            text = yaml_text([self._rows[len(self._texts)]], depth=1)
+            self._texts.append((text, output_tokens(text)))
+        return self._texts[at]
+
+
+def _yaml(name: str, items: Sequence[str]) -> str:
+    return f"{name}:\n{''.join(items)}" if items else ""

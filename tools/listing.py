@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from graph_agent.errors import NotFound
 from graph_agent.retrieval.corpus import Corpus, DocumentRow, FolderRow
@@ -14,7 +15,19 @@ from graph_agent.store import DocumentGraph
 
 UNVERSIONED_S = 5.0  # how long a listing of a graph without graph_version is used
 
-Found = TypeVar("Found", DocumentRow, FolderRow)
+
+@dataclass(frozen=True)
+class _Picture:
+    """A corpus with what finds documents by filename in it.
+
+    Attributes:
+        filenames: documents by filename, in lower case.
+        paths: all paths, in lower case.
+    """
+
+    corpus: Corpus
+    filenames: Mapping[str, Sequence[DocumentRow]]
+    paths: frozenset[str]
 
 
 class Listing:
@@ -23,7 +36,7 @@ class Listing:
     def __init__(self, graph: DocumentGraph) -> None:
         self._graph = graph
         self._lock = threading.Lock()
-        self._corpus: Corpus | None = None
+        self._picture: _Picture | None = None
         self._read_at = 0.0
 
     def current(self) -> Corpus:
@@ -32,48 +45,47 @@ class Listing:
         Raises:
             EngineUnavailable: the engine does not answer.
         """
+        return self._current().corpus
+
+    def document(self, reference: str) -> DocumentRow | str:
+        """The document that an identifier names, or a line that says that there is none.
+
+        Raises:
+            NotFound: several match; lists them. BadArgument: the identifier is blank.
+        """
+        picture = self._current()
+        name = reference.strip()
+        rows = picture.filenames.get(name.casefold(), ())
+        # Models name documents by filename over and over; a filename that is nobody's hash or path means
+        # the same by every rule, and going through a thousand documents by each takes its time.
+        if len(rows) == 1 and name.casefold() not in picture.paths and name not in picture.corpus.by_hash:
+            return rows[0]
+        try:
+            return resolve_document(picture.corpus, reference)
+        except Unresolved as error:
+            return _absent(picture.corpus, error, "document")
+
+    def folder(self, reference: str) -> FolderRow | str:
+        """The folder that an identifier names, or a line that says that there is none.
+
+        Raises:
+            NotFound: several match; lists them. BadArgument: the identifier is blank.
+        """
+        corpus = self.current()
+        try:
+            return resolve_folder(corpus, reference)
+        except Unresolved as error:
+            return _absent(corpus, error, "folder")
+
+    def _current(self) -> _Picture:
         version = self._graph.version()
         with self._lock:
-            known = self._corpus
+            known = self._picture
             old = version == 0 and time.monotonic() - self._read_at > UNVERSIONED_S
-            if known is None or known.version != version or old:
-                known = self._read(version)
-                self._corpus, self._read_at = known, time.monotonic()
+            if known is None or known.corpus.version != version or old:
+                known = _read(self._graph, version)
+                self._picture, self._read_at = known, time.monotonic()
             return known
-
-    def _read(self, version: int) -> Corpus:
-        documents, _ = load_documents(self._graph)
-        folders = load_folders(self._graph, documents)
-        return Corpus(
-            version=version,
-            documents=tuple(sorted(documents, key=lambda row: (row.path, row.content_hash))),
-            folders=tuple(sorted(folders, key=lambda row: (row.path, row.folder_id))),
-            spans={row.markdown_hash: range(0) for row in documents},
-        )
-
-
-def find_document(corpus: Corpus, reference: str) -> DocumentRow | str:
-    """The document that an identifier names, or a line that says that there is none.
-
-    Raises:
-        NotFound: several match; lists them. BadArgument: the identifier is blank.
-    """
-    try:
-        return resolve_document(corpus, reference)
-    except Unresolved as error:
-        return _absent(corpus, error, "document")
-
-
-def find_folder(corpus: Corpus, reference: str) -> FolderRow | str:
-    """The folder that an identifier names, or a line that says that there is none.
-
-    Raises:
-        NotFound: several match; lists them. BadArgument: the identifier is blank.
-    """
-    try:
-        return resolve_folder(corpus, reference)
-    except Unresolved as error:
-        return _absent(corpus, error, "folder")
 
 
 def nothing_ingested(graph: str) -> str:
@@ -82,6 +94,25 @@ def nothing_ingested(graph: str) -> str:
         f"No documents found: nothing has been ingested into the graph {graph!r}. "
         "Ingest a folder with: graph-agent ingest FOLDER"
     )
+
+
+def _read(graph: DocumentGraph, version: int) -> _Picture:
+    documents, _ = load_documents(graph)
+    folders = load_folders(graph, documents)
+    filenames: dict[str, dict[str, DocumentRow]] = {}
+    paths: set[str] = set()
+    for row in documents:
+        for place in row.places:
+            filenames.setdefault(place.filename.casefold(), {})[row.content_hash] = row
+            paths |= {place.path.casefold(), place.source.casefold()}
+    corpus = Corpus(
+        version=version,
+        documents=tuple(sorted(documents, key=lambda row: (row.path, row.content_hash))),
+        folders=tuple(sorted(folders, key=lambda row: (row.path, row.folder_id))),
+        spans={row.markdown_hash: range(0) for row in documents},
+    )
+    by_name = {name: tuple(rows.values()) for name, rows in filenames.items()}
+    return _Picture(corpus, by_name, frozenset(paths))
 
 
 def _absent(corpus: Corpus, error: Unresolved, kind: str) -> str:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from graph_agent.retrieval.results import Hit, SearchResult
 from graph_agent.tools.context import ToolContext
-from graph_agent.tools.listing import find_document, find_folder, nothing_ingested
+from graph_agent.tools.listing import nothing_ingested
 from graph_agent.tools.result import ToolResult
 from graph_agent.tools.spec import tool
 from graph_agent.tools.yaml_text import yaml_text
@@ -46,11 +46,10 @@ def search_sections(
     if limit > MAX_LIMIT:
         told.append(f"limit {limit} is more than {MAX_LIMIT}: the best {MAX_LIMIT} are shown.")
         limit = MAX_LIMIT
-    corpus = context.listing.current()
     absent = ""
-    if folder_id is not None and isinstance(found := find_folder(corpus, folder_id), str):
+    if folder_id is not None and isinstance(found := context.listing.folder(folder_id), str):
         absent = found
-    if document_id is not None and isinstance(named := find_document(corpus, document_id), str):
+    if document_id is not None and isinstance(named := context.listing.document(document_id), str):
         absent = absent or named
     if absent:
         return ToolResult(absent, _artifact(mode, limit, searched="nothing"))
