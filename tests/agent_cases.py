@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scripted_server import Received, Reply, ScriptedServer, structured, text
 
-from graph_agent.agent import GraphAgent, Limits
+from graph_agent.agent import AgentEvent, AnswerReplaced, AnswerToken, GraphAgent, Limits
 from graph_agent.settings import Settings
 from graph_agent.store import DocumentGraph
 from graph_agent.tools import ToolContext
@@ -100,6 +100,17 @@ def quoting(request: Received) -> Reply:
     n, passage = next(iter(numbered.items()))
     body = [line for line in passage.split("\n")[1:] if line and not line.startswith(("#", "|", ">"))]
     return text(f"{(body or ['It is there.'])[0]} [{n}]", chunks=6)
+
+
+def displayed(events: Iterable[AgentEvent]) -> str:
+    """The answer as a reader has it in front of them at the end of these events."""
+    answer = ""
+    for event in events:
+        if isinstance(event, AnswerToken):
+            answer += event.text
+        elif isinstance(event, AnswerReplaced):
+            answer = event.text
+    return answer
 
 
 def honest(**stages: Callable[[Received], Reply]) -> Callable[[Received], Reply]:

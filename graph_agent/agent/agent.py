@@ -1,20 +1,25 @@
-"""GraphAgent: the machine with its services, for programs: ask, stream, and the conversations behind them."""
+"""GraphAgent: the machine with its services, for programs: ask, stream, and the conversations behind them.
+
+All questions run on one event loop in a thread of its own. So a caller's loop is never held up by them, sync
+and async callers share everything, and the connections of a model's client stay on the loop that opened them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-import queue
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from contextlib import aclosing
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 from uuid import uuid4
 
 from graph_agent.agent import calculate
+from graph_agent.agent.background import BackgroundLoop
 from graph_agent.agent.budget import Limits
 from graph_agent.agent.calls import ModelCalls
 from graph_agent.agent.checkpoints import ConversationSaver, open_saver
@@ -38,10 +43,11 @@ if TYPE_CHECKING:
     from graph_agent.store import DocumentGraph
     from graph_agent.tools import ToolContext
 
+    Model = BaseChatModel | Callable[[], BaseChatModel]
+
 log = logging.getLogger(__name__)
 
 MAX_QUESTION = 20_000  # characters
-T = TypeVar("T")
 
 
 class GraphAgent:
@@ -50,7 +56,8 @@ class GraphAgent:
     Args:
         graph: the graph; it stays the caller's to close.
         settings: default those of the graph.
-        model: a chat model; default the one that the settings name, none for extracts.
+        model: a chat model, or what makes one (then one is made for each event loop); default the one that
+            the settings name, none for extracts.
         tool_context: share the search and skeleton with other parts of the program.
         checkpointer: keeps conversations; None opens the settings' own, False keeps none.
         limits: what a question may cost; default the settings'.
@@ -64,7 +71,7 @@ class GraphAgent:
         graph: DocumentGraph,
         settings: Settings | None = None,
         *,
-        model: BaseChatModel | None = None,
+        model: Model | None = None,
         tool_context: ToolContext | None = None,
         checkpointer: BaseCheckpointSaver[Any] | bool | None = None,
         limits: Limits | None = None,
@@ -79,7 +86,7 @@ class GraphAgent:
         else:
             self._saver = checkpointer
         self.machine = build_graph(self.services, checkpointer=self._saver)
-        self._loop = _BackgroundLoop()
+        self._loop = BackgroundLoop()
         self._busy: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
 
@@ -134,7 +141,12 @@ class GraphAgent:
         self, question: str, thread_id: str | None = None, scope: ScopeChoice | None = None
     ) -> AgentResponse:
         """`aask` for callers without an event loop, or inside one: it runs on a loop of its own."""
-        return self._loop.run(self.aask(question, thread_id, scope))
+        response: AgentResponse | None = None
+        with contextlib.closing(self.stream(question, thread_id, scope)) as events:
+            for event in events:
+                if isinstance(event, Finished):
+                    response = event.response
+        return _present(response)
 
     async def astream(
         self, question: str, thread_id: str | None = None, scope: ScopeChoice | None = None
@@ -145,15 +157,17 @@ class GraphAgent:
             BadArgument: as for `aask`.
         """
         checked = _checked(question)
-        async with aclosing(self._run({"question": checked, "scope": scope or None}, thread_id)) as events:
+        work = self._run({"question": checked, "scope": scope or None}, thread_id)
+        async with aclosing(self._loop.follow(work)) as events:
             async for event in events:
                 yield event
 
     def stream(
         self, question: str, thread_id: str | None = None, scope: ScopeChoice | None = None
-    ) -> Iterator[AgentEvent]:
+    ) -> Generator[AgentEvent]:
         """`astream` for callers without an event loop. Leaving the iteration early stops the question."""
-        return self._loop.iterate(self.astream(question, thread_id, scope))
+        checked = _checked(question)
+        return self._loop.iterate(self._run({"question": checked, "scope": scope or None}, thread_id))
 
     async def aresume(self, thread_id: str) -> AgentResponse:
         """Take up the question of a conversation that was cut off, where it stopped.
@@ -161,6 +175,13 @@ class GraphAgent:
         Raises:
             NotFound: the conversation is unknown, or its last question was answered.
         """
+        return await asyncio.wrap_future(self._loop.submit(self._resumed(thread_id)))
+
+    def resume(self, thread_id: str) -> AgentResponse:
+        """`aresume` for callers without an event loop."""
+        return self._loop.run(self._resumed(thread_id))
+
+    async def _resumed(self, thread_id: str) -> AgentResponse:
         snapshot = await self.machine.aget_state(self._config(thread_id))
         if not snapshot.next:
             raise NotFound(
@@ -172,10 +193,6 @@ class GraphAgent:
                 if isinstance(event, Finished):
                     response = event.response
         return _present(response)
-
-    def resume(self, thread_id: str) -> AgentResponse:
-        """`aresume` for callers without an event loop."""
-        return self._loop.run(self.aresume(thread_id))
 
     # Conversations
 
@@ -264,7 +281,7 @@ def make_services(
     graph: DocumentGraph,
     settings: Settings,
     *,
-    model: BaseChatModel | None = None,
+    model: Model | None = None,
     tool_context: ToolContext | None = None,
 ) -> Services:
     """The tools and reasoners over a graph.
@@ -279,15 +296,27 @@ def make_services(
     embedder = load_embedder(settings)
     context = tool_context or ToolContext(graph, Retriever(graph, embedder, settings), settings)
     tools = [*DocumentGraphToolkit(context=context).get_tools(), calculate.build()]
-    chosen = model or (chat_model(settings) if settings.model else None)
-    name = settings.model or type(model).__name__
     return Services(
         settings=settings,
         tool_context=context,
         toolbox=Toolbox(tools),
         extractive=ExtractiveReasoner(context, embedder),
-        model=None if chosen is None else ModelReasoner(ModelCalls(chosen, name), settings.prompts),
+        model=_model_reasoner(settings, model),
     )
+
+
+def _model_reasoner(settings: Settings, model: Model | None) -> ModelReasoner | None:
+    from langchain_core.language_models import BaseChatModel
+
+    if model is None and not settings.model:
+        return None
+    if model is None:
+        chat_model(settings)  # a wrong name or a missing key is told now, not at the first question
+        make: Callable[[], BaseChatModel] = partial(chat_model, settings)
+    else:
+        make = (lambda: model) if isinstance(model, BaseChatModel) else model
+    name = settings.model or "of the caller"
+    return ModelReasoner(ModelCalls(make, name), settings.prompts)
 
 
 def _checked(question: str) -> str:
@@ -305,84 +334,3 @@ def _present(response: AgentResponse | None) -> AgentResponse:
     if response is None:
         raise EngineUnavailable("The question ended without a response.", "Ask again.")
     return response
-
-
-class _BackgroundLoop:
-    """An event loop in a thread of its own, started when first needed."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine; an interrupt of the caller cancels it."""
-        future = asyncio.run_coroutine_threadsafe(work, self._started())
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def iterate(self, events: AsyncGenerator[T]) -> Iterator[T]:
-        """The items of an async iterator; leaving early cancels it."""
-        items: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue()
-
-        async def pump() -> None:
-            try:
-                async with aclosing(events) as source:
-                    async for item in source:
-                        items.put((item, None))
-            except BaseException as error:
-                items.put((None, error))
-                raise
-            items.put((None, None))
-
-        future = asyncio.run_coroutine_threadsafe(pump(), self._started())
-        try:
-            while True:
-                item, error = items.get()
-                if error is not None:
-                    raise error
-                if item is None:
-                    return
-                yield item
-        finally:
-            if not future.done():
-                future.cancel()
-
-    def stop(self) -> None:
-        """End the loop; what still runs on it is cancelled."""
-        with self._lock:
-            loop, thread = self._loop, self._thread
-            self._loop = self._thread = None
-        if loop is None or thread is None:
-            return
-        loop.call_soon_threadsafe(loop.stop)
-        if thread is not threading.current_thread():
-            thread.join(timeout=10)
-
-    def _started(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(
-                    target=self._serve, args=(self._loop,), name="graph-agent", daemon=True
-                )
-                self._thread.start()
-            return self._loop
-
-    @staticmethod
-    def _serve(loop: asyncio.AbstractEventLoop) -> None:
-        asyncio.set_event_loop(loop)
-        try:
-            loop.run_forever()
-        finally:
-            tasks = asyncio.all_tasks(loop)
-            for task in tasks:
-                task.cancel()
-            if tasks:
-                loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.run_until_complete(loop.shutdown_default_executor())
-            loop.close()

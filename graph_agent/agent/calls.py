@@ -10,10 +10,11 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from graph_agent.agent.budget import Budget
 from graph_agent.agent.models import ContextTooLong, is_form_refusal, retry_after, trouble, unavailable
@@ -60,10 +61,17 @@ class Piece:
 
 
 class ModelCalls:
-    """One chat model, with its quirks. Safe to share between conversations."""
+    """One chat model, with its quirks. Safe to share between conversations, threads and event loops.
 
-    def __init__(self, model: BaseChatModel, name: str) -> None:
-        self.model = model
+    Args:
+        make: makes the model; called once per event loop, because a client's connections belong to the loop
+            that opened them.
+        name: for messages.
+    """
+
+    def __init__(self, make: Callable[[], BaseChatModel], name: str) -> None:
+        self._make = make
+        self._models: WeakKeyDictionary[asyncio.AbstractEventLoop, BaseChatModel] = WeakKeyDictionary()
         self.name = name
         self.quirks = Quirks()
 
@@ -96,9 +104,8 @@ class ModelCalls:
             budget.require(tokens, keep_calls=keep_calls, keep_tokens=keep_tokens)
             try:
                 async with asyncio.timeout(self._patience(budget)):
-                    reply: AIMessage = await self._bound(options).ainvoke(
-                        list(messages), config={"tags": [NO_STREAM]}
-                    )
+                    model = await self._bound(options)
+                    reply: AIMessage = await model.ainvoke(list(messages), config={"tags": [NO_STREAM]})
             except Exception as error:  # noqa: BLE001 - every client library has exceptions of its own
                 budget.count_model_call(tokens, estimated=True)
                 await self._after_failure(error, attempt, budget, fall_through=fall_through)
@@ -134,7 +141,7 @@ class ModelCalls:
         total: BaseMessageChunk | None = None
         finish = ""
         shown = ""
-        stream = self._bound({}).astream(list(messages))
+        stream = (await self._bound({})).astream(list(messages))
         try:
             async with aclosing(stream) as chunks:
                 while True:
@@ -155,8 +162,11 @@ class ModelCalls:
             self._count(budget, tokens, total, shown)
         yield Piece("", finish=finish)
 
-    def _bound(self, options: dict[str, Any]) -> Any:
-        model: Any = self.model
+    async def _bound(self, options: dict[str, Any]) -> Any:
+        loop = asyncio.get_running_loop()
+        model: Any = self._models.get(loop)
+        if model is None:
+            model = self._models[loop] = await asyncio.to_thread(self._make)
         if self.quirks.without:
             fields: dict[str, Any] = {
                 name: None for name in self.quirks.without if name in type(model).model_fields
@@ -179,6 +189,8 @@ class ModelCalls:
         self, error: Exception, attempt: int, budget: Budget, *, fall_through: bool
     ) -> None:
         """Wait for the next attempt, or raise the failure in our own words."""
+        if isinstance(error, TimeoutError) and budget.seconds_left <= 0:
+            budget.require(0)  # it was our own limit, not the model's silence
         kind = trouble(error)
         log.warning("model call failed (%s): %s", kind, type(error).__name__)
         mended = kind == "parameter" and self._drop_parameter(error)

@@ -16,7 +16,7 @@ from graph_agent.text import passage_text
 
 CONSIDERED = 18  # passages whose statements are looked at
 # Statements of a passage that are embedded, by its rank: the first ones may answer in other words than the question's.
-EMBEDDED = (14, 14, 8, 5, 5, 5)
+EMBEDDED = (24, 24, 8, 5, 5, 5)
 A_PASSAGE = 2  # of those further down
 QUOTE = 420  # characters of a quote
 DOCUMENTS = 5  # of each the best extract

@@ -32,7 +32,7 @@ _CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})
 async def written_answer(
     calls: ModelCalls, prompt: Prompt, request: AnswerRequest, budget: Budget
 ) -> AsyncIterator[Part]:
-    """The answer, in at most three attempts: an empty or broken one once more, one that is too long with less.
+    """The answer, in at most two attempts: an empty or broken one once more, one that is too long with less.
 
     Raises:
         OutOfBudget, ModelUnavailable: nothing usable came.
@@ -42,8 +42,7 @@ async def written_answer(
         yield Done(answered=False, checks="trusted")
         return
     share = 1.0
-    kept: _Reader | None = None
-    for attempt in range(2):
+    for last in (False, True):
         messages = _request(prompt, request, budget, share)
         reader = _Reader(request, budget.limits.answer_tokens)
         try:
@@ -54,17 +53,19 @@ async def written_answer(
                     if reader.stopped:
                         break
         except ContextTooLong:
-            if attempt:
+            if last:
                 raise
             share = 0.5
             yield Remark("The passages were too long for the model; half of them were given.")
             continue
         except ModelUnavailable as error:
-            kept = reader if len(reader.text) >= _WORTH_KEEPING else None
-            if attempt and kept is None:
-                raise
-            if attempt:
-                break
+            if last or budget.refuses(estimate_messages(messages)):
+                if len(reader.text) < _WORTH_KEEPING:
+                    raise
+                yield Remark(f"The answer broke off before its end: {error.message}")
+                yield Text(" …")
+                yield Done(answered=True, complete=False)
+                return
             yield Remark(f"The answer broke off and was asked for again: {error.message}")
             yield Replace("", "the answer broke off")
             continue
@@ -74,11 +75,7 @@ async def written_answer(
             yield reader.done()
             return
         yield Replace("", "the answer was empty")
-    if kept is None:
-        raise BadReply("The model gave an empty or unusable answer twice.", "Try again or use another model.")
-    yield Remark("The answer broke off before its end.")
-    yield Text(" …")
-    yield Done(answered=True, complete=False)
+    raise BadReply("The model gave an empty or unusable answer twice.", "Try again or use another model.")
 
 
 @dataclass

@@ -6,18 +6,18 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from pydantic import BaseModel, Field, field_validator
 
 from graph_agent.agent.analysis import is_small_talk, talk_plan
 from graph_agent.agent.budget import Budget
-from graph_agent.agent.calls import ModelCalls, estimate_messages
+from graph_agent.agent.calls import ModelCalls
 from graph_agent.agent.cypher_examples import samples_for
 from graph_agent.agent.fencing import fence, plain
 from graph_agent.agent.model_answer import written_answer
+from graph_agent.agent.planning import Plan, planned
 from graph_agent.agent.reasoner import (
     AnswerRequest,
     CypherRequest,
@@ -28,11 +28,11 @@ from graph_agent.agent.reasoner import (
 )
 from graph_agent.agent.replies import find_json, known_name, text_of, without_thinking
 from graph_agent.agent.response import Mode, Passage
-from graph_agent.agent.state import GraphKind, PlanState, ScopeChoice, Turn
+from graph_agent.agent.state import PlanState, Turn
 from graph_agent.agent.structured import structured
 from graph_agent.errors import ModelUnavailable
 from graph_agent.prompts import NAMES, Prompt, load
-from graph_agent.text import detect_language, estimate_tokens
+from graph_agent.text import estimate_tokens
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -42,61 +42,6 @@ DIGEST_TOKENS = 2_200  # of passages in the reading loop
 HEAD_CHARACTERS = 220
 DESCRIPTION_CHARACTERS = 360
 ANSWER_OVERHEAD = 1_400  # prompt, question, rows beside the passages of the answering call
-MAX_PHRASES = 3
-
-
-class LabelChoice(BaseModel):
-    """One facet and the values asked for."""
-
-    facet: str = ""
-    values: list[str] = Field(default_factory=list)
-
-
-class Plan(BaseModel):
-    """How one question is answered."""
-
-    question: str = ""
-    language: str = ""
-    kind: Literal["chat", "corpus", "structure", "fact", "mixed"] = "fact"
-    cypher: bool = False
-    cypher_reason: str = ""
-    search: bool = True
-    search_reason: str = ""
-    read: bool = False
-    read_reason: str = ""
-    phrases: list[str] = Field(default_factory=list)
-    node_labels: list[str] = Field(default_factory=list)
-    folder: str = ""
-    document: str = ""
-    labels: list[LabelChoice] = Field(default_factory=list)
-    date_from: str = ""
-    date_to: str = ""
-
-    @field_validator("question", "language", "folder", "document", "date_from", "date_to", mode="before")
-    @classmethod
-    def _null_is_blank(cls, value: Any) -> Any:
-        """Models write null for what does not apply."""
-        return "" if value is None else value
-
-    @field_validator("phrases", "node_labels", "labels", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:
-        """A lone string for a list of one, a map for a list of facets."""
-        if value is None:
-            return []
-        if isinstance(value, str):
-            return [value]
-        if isinstance(value, dict):
-            return [
-                {"facet": facet, "values": v if isinstance(v, list) else [v]} for facet, v in value.items()
-            ]
-        return value
-
-
-class ToolChoice(BaseModel):
-    """Tool calls in plain JSON, for models that have none of their own."""
-
-    calls: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class ModelReasoner:
@@ -222,57 +167,6 @@ class ModelReasoner:
         """The streamed answer, or the rewrite of one."""
         prompt = self._prompts["rewrite" if request.draft else "answer"]
         return written_answer(self.calls, prompt, request, budget)
-
-
-def planned(plan: Plan, request: PlanRequest) -> PlanState:
-    """The model's plan as part of the state, with its gaps filled."""
-    question = plan.question.strip() or request.question
-    talk = plan.kind in {"chat", "corpus"}
-    cypher = not talk and (plan.cypher or plan.kind == "structure" or request.kind == "foreign")
-    search = not talk and (plan.search or plan.kind in {"fact", "mixed"} or not cypher)
-    needs: dict[str, str] = {}
-    skips: dict[str, str] = {}
-    for name, wanted, reason in (
-        ("cypher", cypher, plan.cypher_reason),
-        ("search", search, plan.search_reason),
-        ("read", plan.read and not talk, plan.read_reason),
-    ):
-        (needs if wanted else skips)[name] = reason.strip() or (
-            "the plan needs it" if wanted else "not needed"
-        )
-    phrases = [phrase.strip()[:300] for phrase in plan.phrases if phrase.strip()][:MAX_PHRASES]
-    language = plan.language.strip().lower()[:2]
-    return {
-        "question": question[:4_000],
-        "kind": plan.kind,
-        "needs": needs,
-        "skips": skips,
-        "phrases": list(dict.fromkeys([*phrases, question])) if search else phrases,
-        "scope": _scope(plan, request.kind),
-        "node_labels": plan.node_labels[:8],
-        "language": language
-        if len(language) == 2 and language.isalpha()
-        else detect_language(request.question),
-        "details": {},
-    }
-
-
-def _scope(plan: Plan, kind: GraphKind) -> ScopeChoice:
-    scope: ScopeChoice = {}
-    if kind != "documents":
-        return scope
-    if plan.folder.strip():
-        scope["folder"] = plan.folder.strip()
-    if plan.document.strip():
-        scope["document"] = plan.document.strip()
-    labels = {choice.facet: choice.values for choice in plan.labels if choice.facet and choice.values}
-    if labels:
-        scope["labels"] = labels
-    if plan.date_from.strip():
-        scope["date_from"] = plan.date_from.strip()
-    if plan.date_to.strip():
-        scope["date_to"] = plan.date_to.strip()
-    return scope
 
 
 def conversation_text(turns: Sequence[Turn], budget: int) -> str:
@@ -407,6 +301,3 @@ def _attempt(attempt: dict[str, Any]) -> str:
 
 def _messages(prompt: Prompt, parts: Sequence[str]) -> list[BaseMessage]:
     return [SystemMessage(prompt.text), HumanMessage("\n\n".join(parts))]
-
-
-__all__ = ["ModelReasoner", "Plan", "estimate_messages", "planned"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from graph_agent.errors import ConfigurationError, ModelUnavailable
 from graph_agent.settings import Settings
@@ -62,6 +62,7 @@ def chat_model(settings: Settings) -> BaseChatModel:
 
 def _openai(name: str, settings: Settings) -> BaseChatModel:
     from langchain_openai import ChatOpenAI
+    from openai import Timeout
     from pydantic import SecretStr
 
     base_url = endpoint_variable("OPENAI_BASE_URL") or endpoint_variable("OPENAI_API_BASE")
@@ -78,7 +79,8 @@ def _openai(name: str, settings: Settings) -> BaseChatModel:
             base_url=base_url or None,
             temperature=0.0,
             max_retries=0,  # retried here, within the question's budget
-            timeout=settings.model_timeout_s,
+            # As an object, not a number: langchain-openai would share one client between event loops.
+            timeout=Timeout(settings.model_timeout_s),
             max_completion_tokens=MAX_OUTPUT_TOKENS,
             stream_usage=True,
             stream_chunk_timeout=None,
@@ -121,7 +123,7 @@ def _by_provider(name: str, provider: str, settings: Settings) -> BaseChatModel:
             f"GRAPH_AGENT_MODEL={name} is not usable: {one_line(error)}.",
             f"Check the name and the key of {provider}.",
         ) from None
-    return cast("BaseChatModel", made)
+    return made
 
 
 def trouble(error: BaseException) -> Trouble:

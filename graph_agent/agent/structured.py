@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -97,6 +98,7 @@ def _is_about_form(error: ModelUnavailable) -> bool:
     return error.__cause__ is not None and is_form_refusal(error.__cause__)
 
 
+@cache
 def schema_of(form: type[BaseModel]) -> dict[str, Any]:
     """JSON schema of a form, self-contained, every property required, as strict servers want it."""
     schema = form.model_json_schema()

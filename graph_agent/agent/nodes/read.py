@@ -142,9 +142,8 @@ class _Reading:
                 (p for p in (*self._known, *self.passages) if p.section_id == section.section_id), None
             )
             if known is not None and not windows and len(known.text) >= len(section.text.strip()):
-                shown.append(
-                    f"[{known.n}] is this section ({' > '.join(section.breadcrumb)}); you have it whole."
-                )
+                left -= estimate_tokens(known.text)
+                shown.append(f"[{known.n}] {' > '.join(section.breadcrumb)}\n{known.text}")
                 continue
             start, end = _window(section.text, call.arguments)
             while estimate_tokens(section.text[start:end]) > left and end - start > 400:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from graph_agent.agent.citations import (
     bind,
     cited_numbers,
@@ -38,7 +40,9 @@ async def run(state: State, step: Step) -> Update:
     answer = normalised(without_source_list(state.get("draft") or ""))
     evidence = evidence_of(state)
     trusted = bool((state.get("search") or {}).get("trusted"))
-    checked = Checked([], 0, {}) if trusted else check(answer, evidence, must_cite=_must_cite(state))
+    checked = Checked([], 0, {})
+    if not trusted:  # in a thread: finding every figure of every passage takes milliseconds
+        checked = await asyncio.to_thread(check, answer, evidence, must_cite=_must_cite(state))
     step.counts = {"checked": checked.checked, "findings": len(checked.findings)}
     step.detail = {
         "status": checked.status,
@@ -46,7 +50,7 @@ async def run(state: State, step: Step) -> Update:
     }
     if checked.findings and _may_rewrite(state, step):
         return {"findings": [finding.model_dump() for finding in checked.findings]}
-    return finished(state, step, answer, checked, evidence)
+    return await asyncio.to_thread(finished, state, step, answer, checked, evidence)
 
 
 def evidence_of(state: State) -> Evidence:
