@@ -50,6 +50,7 @@ class SyncReport:
         sections, chunks: written.
         vectors: embedded in this run; `vectors_pending`: still to come.
         vectors_per_second: speed of embedding.
+        vectors_reused: of those, known from an equal text; `tokens_saved`: what the model did not have to read.
         seconds: wall time; `seconds_to_search`: until keywords and tables of contents were ready.
     """
 
@@ -70,6 +71,8 @@ class SyncReport:
     vectors: int = 0
     vectors_pending: int = 0
     vectors_per_second: float = 0.0
+    vectors_reused: int = 0
+    tokens_saved: int = 0
     seconds: float = 0.0
     seconds_to_search: float = 0.0
 

@@ -98,6 +98,7 @@ def sync(
         report.seconds_to_search = time.perf_counter() - began
     filled = _embed(graph, embedder, progress, stop) if options.vectors else Filled()
     report.vectors, report.vectors_per_second = filled.vectors, round(filled.per_second, 1)
+    report.vectors_reused, report.tokens_saved = filled.reused, filled.tokens_saved
     report.vectors_pending = filled.pending if options.vectors else _pending(graph)
     if report.wrote or filled.vectors:
         tidy_after_writing(graph, embedder.dimension)

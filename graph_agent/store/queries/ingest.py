@@ -196,22 +196,24 @@ SET l.description = row[2], l.question = row[3]
 
 # Vectors
 WITHOUT_VECTORS = """
-MATCH (:Folder)-[:CONTAINS]->(d:Document)
-WITH DISTINCT d.markdown_hash AS hash
+MATCH (:Folder)-[e:CONTAINS]->(d:Document)
+WITH d.markdown_hash AS hash, min(e.path) AS path, min(d.chunker) AS chunker
 MATCH (c:SectionChunk {markdown_hash: hash})
 WHERE c.embedding IS NULL
-RETURN hash, count(c) AS missing
-ORDER BY hash
+RETURN hash, count(c) AS missing, chunker, path
+ORDER BY path, hash
 """
-CHUNKS_WITHOUT_VECTORS = """
+CHUNKS_TO_EMBED = """
 MATCH (s:MarkdownSection {markdown_hash: $hash})-[:HAS_CHUNK]->(c:SectionChunk)
-WHERE c.embedding IS NULL
-RETURN c.chunk_id AS chunk_id, c.text AS text, s.breadcrumb AS breadcrumb
+RETURN c.chunk_id AS chunk_id, c.text AS text, s.breadcrumb AS breadcrumb, c.token_count AS token_count,
+       c.embedding IS NULL AS missing
 ORDER BY s.sequence, c.index
 """
+# The text is compared: while a vector was computed, another process may have cut the document otherwise.
 SET_VECTORS = """
 UNWIND range(0, size($ids) - 1) AS i
 MATCH (c:SectionChunk {chunk_id: $ids[i]})
+WHERE c.text = $texts[i]
 SET c.embedding = vecf32($vectors[i])
 """
 CLEAR_VECTORS = (
