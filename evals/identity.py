@@ -35,6 +35,7 @@ def describe(chosen: QuestionSet, settings: Settings, options: RunOptions, ready
     key = digest_of(
         [
             SCORING,
+            code_digest(),
             chosen.name,
             chosen.digest,
             options.mode,

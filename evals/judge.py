@@ -115,7 +115,8 @@ class _Judge:
         from graph_agent.agent.calls import ModelCalls
         from graph_agent.agent.models import chat_model
 
-        self._calls = ModelCalls(chat_model(settings), settings.model or "")
+        chat_model(settings)  # refused at once when it is not usable, not once per answer
+        self._calls = ModelCalls(lambda: chat_model(settings), settings.model or "")
         self._prompt, self._name = prompt, name
         self._timeout_s = settings.model_timeout_s
 

@@ -99,9 +99,11 @@ def _prepare(
     embedder = load_embedder(settings)
     corpus = _corpus(chosen, settings) if ingest else None
     graph = select(graph_name(chosen, corpus, settings) if corpus else settings.graph)
-    prepared = Prepared(graph, embedder, Retriever(graph, embedder, settings))
-    if corpus is not None:
-        prepared.notes += _ingest(graph, embedder, corpus, progress)
+    notes = _ingest(graph, embedder, corpus, progress) if corpus is not None else []
+    # The first to read a new graph keeps its vectors in half precision for all later ones. It is not this run:
+    # the questions before and after an interruption have to see the same numbers.
+    Retriever(graph, embedder, settings).corpus()
+    prepared = Prepared(graph, embedder, Retriever(graph, embedder, settings), notes=notes)
     for name, folder in chosen.graphs.items():
         prepared.others[name] = _loaded(chosen, name, folder, progress, select)
     prepared.facts = _facts(prepared, chosen.graphs)
