@@ -14,7 +14,7 @@ from graph_agent.ui.documents import DocumentsPage
 from graph_agent.ui.evaluations import EvaluationsPage
 from graph_agent.ui.evidence import load_section
 from graph_agent.ui.graph_view import GraphPage
-from graph_agent.ui.scope import document_choices, folder_choices, label_choices
+from graph_agent.ui.scope import document_choices, folder_choices, inputs_from, label_choices
 from graph_agent.ui.status_view import status_html
 from graph_agent.ui.templates import render
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 QUEUE_SIZE = 200
 TICK_S = 1.0
 JOB_EVENTS = ("halt", "dismiss", "report")
-QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+# Through the queue, although these are quick: only then does Gradio show a failure's message in the page.
+QUICK: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
 
 def build(workspace: Workspace) -> gr.Blocks:
@@ -144,7 +145,7 @@ class _Pages:
         self.job.dismiss(lambda: "", None, self.job, **QUICK)
         changed = [*begun, documents.tree, documents.labels, documents.report, *self._choices(), self.chat.used,
                    self.chat.feed]  # fmt: skip
-        self.timer.tick(self.tick, [self.seen, self.chat.conversation], changed, **QUICK)
+        self.timer.tick(self.tick, [self.seen, self.chat.conversation], changed, queue=False, **QUICK)
 
     def job_html(self, job: Job) -> str:
         """The line at the foot of the page that tells how far a sync is."""
@@ -212,7 +213,7 @@ class _Pages:
         chat.feed.console(self.open_console, None, [self.tabs, self.console.query], **QUICK)
         chat.feed.adding(self.open_adding, None, [self.tabs, documents.add], **QUICK)
         self.job.report(lambda: gr.Tabs(selected="documents"), None, self.tabs, **QUICK)
-        scoped = [self.tabs, chat.folder, chat.document]
+        scoped = [self.tabs, *chat.scope_inputs, chat.chips]
         documents.tree.scope(self.scope_to, None, scoped, **QUICK)
         documents.reader.scope(self.scope_to, None, scoped, **QUICK)
         documents.reader.neighbours(self.show_around, None, [self.tabs, *graph.outputs], **QUICK)
@@ -249,7 +250,10 @@ class _Pages:
     def scope_to(self, event: gr.EventData) -> tuple[Any, ...]:
         """Ask about a folder or a document."""
         data = data_of(event)
-        return gr.Tabs(selected="chat"), data.get("folder") or None, data.get("document") or None
+        folder, document = data.get("folder") or None, data.get("document") or None
+        # The chips are made here, too: inputs of a tab that is not shown do not tell of their change.
+        chips = self.chat.chips_html(inputs_from(folder, document, [], "", ""))
+        return gr.Tabs(selected="chat"), folder, document, [], "", "", chips
 
     @told
     def show_around(self, event: gr.EventData) -> tuple[Any, ...]:

@@ -83,7 +83,7 @@ class ChatPage:
 
     def wire(self) -> None:
         """Connect what stays within the chat."""
-        quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+        quick: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         streamed: dict[str, Any] = {
             "outputs": [self.live, self.box, self.conversation, self.list],
             "show_progress": "hidden",
@@ -103,7 +103,7 @@ class ChatPage:
         self.list.title(self.rename, [self.conversation], self.list, **quick)
         self.list.remove(self.remove, [self.conversation], opened, **quick)
         for part in self.scope_inputs:
-            part.change(self.show_scope, self.scope_inputs, self.chips, **quick)
+            part.change(self.show_scope, self.scope_inputs, self.chips, queue=False, **quick)
         self.chips.clear(self.clear_scope, self.scope_inputs, self.scope_inputs, **quick)
 
     # ------------------------------------------------------------------ asking
@@ -349,7 +349,10 @@ class ChatPage:
     @told
     def show_scope(self, folder: Any, document: Any, labels: Any, date_from: Any, date_to: Any) -> str:
         """The chips of the scope."""
-        given = inputs_from(folder, document, labels, date_from, date_to)
+        return self.chips_html(inputs_from(folder, document, labels, date_from, date_to))
+
+    def chips_html(self, given: ScopeInputs) -> str:
+        """The chips of a scope, "" when nothing restricts the question."""
         if given.is_empty:
             return ""
         return str(render("scope.html", view=scope_view(self._workspace.corpus(), given)))

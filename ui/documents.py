@@ -42,7 +42,8 @@ class DocumentsPage:
             with gr.Column(elem_id="shelf", min_width=0, scale=0):
                 with gr.Accordion("Add documents", open=False, elem_id="add") as self.add:
                     self.files = gr.File(
-                        label="Drop files or a zip here",
+                        label="Files or a zip",
+                        show_label=False,
                         file_count="multiple",
                         type="filepath",
                         height=130,
@@ -81,10 +82,12 @@ class DocumentsPage:
 
     def wire(self) -> None:
         """Connect what stays within the documents."""
-        quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+        quick: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         narrowing = [*self.filters, self.shown]
         for part in self.filters:
-            part.change(self.tree_html, narrowing, self.tree, trigger_mode="always_last", **quick)
+            part.change(
+                self.tree_html, narrowing, self.tree, trigger_mode="always_last", queue=False, **quick
+            )
         self.tree.document(self.open, None, [self.reader, self.shown], **quick)
         self.reader.section(self.go_to, None, [self.reader, self.shown], **quick)
         self.reader.part(self.go_to, None, [self.reader, self.shown], **quick)

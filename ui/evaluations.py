@@ -34,7 +34,7 @@ class EvaluationsPage:
 
     def wire(self) -> None:
         """Connect what stays within the evaluations."""
-        quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+        quick: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         self.runs.run(self.open, None, self.run, **quick)
         self.run.run(self.open, None, self.run, **quick)
         self.runs.compare(self.compare, None, self.run, **quick)

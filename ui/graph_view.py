@@ -44,7 +44,7 @@ class GraphPage:
 
     def wire(self) -> None:
         """Connect what stays within the graph."""
-        quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+        quick: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         self.panel.node(self.node, None, self.panel, **quick)
         self.panel.section(self.node, None, self.panel, **quick)
         self.panel.centre(self.centre, None, self.outputs, **quick)

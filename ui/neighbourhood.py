@@ -96,7 +96,9 @@ def neighbourhood(graph: DocumentGraph, kind: str, name: str) -> Picture | None:
         if node.key == centre.key:
             continue
         nodes.setdefault(node.key, node)
-        ends = (centre.key, node.key)
+        ends = (str(row.get("source") or centre.key), node.key)
+        if ends[0] not in nodes:
+            continue
         links[*ends, row["type"]] = Link(*ends, str(row["type"]))
     return Picture(f"Around {centre.caption}", tuple(nodes.values()), tuple(links.values()), centre.key)
 
@@ -121,7 +123,12 @@ def _rows(graph: DocumentGraph, kind: str, name: str) -> list[dict[str, Any]]:
         return graph.read(statements.LABEL_AROUND, parameters).dicts()
     parameters = {"id": name, "limit": MAX_AROUND}
     wanted = {
-        "document": (statements.DOCUMENT_AROUND, statements.DOCUMENT_LINKS_OUT, statements.DOCUMENT_LINKS_IN),
+        "document": (
+            statements.DOCUMENT_AROUND,
+            statements.DOCUMENT_SUBSECTIONS,
+            statements.DOCUMENT_LINKS_OUT,
+            statements.DOCUMENT_LINKS_IN,
+        ),
         "section": (statements.SECTION_AROUND,),
         "folder": (statements.FOLDER_AROUND,),
     }[kind]

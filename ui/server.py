@@ -115,9 +115,7 @@ class PageServer:
         return self._server
 
 
-def application(
-    workspace: Workspace, *, sessions: Sessions | None = None, root_path: str = ""
-) -> Door:
+def application(workspace: Workspace, *, sessions: Sessions | None = None, root_path: str = "") -> Door:
     """The whole application as ASGI: the door, the files of the pages, downloads, and Gradio's own."""
     quiet_gradio(workspace.settings)
     import gradio

@@ -82,6 +82,11 @@ MATCH (c:Document {{content_hash: $id}})-[r:CONTAINS|HAS_SECTION|LABELLED]-(n)
 WITH type(r) AS type, n LIMIT $limit
 RETURN type, {_END}
 """
+DOCUMENT_SUBSECTIONS = f"""
+MATCH (c:Document {{content_hash: $id}})-[:HAS_SECTION]->(p:MarkdownSection)-[r:HAS_SUBSECTION]->(n:MarkdownSection)
+WITH p, type(r) AS type, n ORDER BY n.sequence LIMIT $limit
+RETURN type, 'section ' + p.section_id AS source, {_END}
+"""
 # Documents that this one links to, or that link to it, with how often.
 DOCUMENT_LINKS_OUT = f"""
 MATCH (c:Document {{content_hash: $id}})
