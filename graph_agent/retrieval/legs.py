@@ -21,6 +21,7 @@ Rows = npt.NDArray[np.intp]
 Float = npt.NDArray[np.float64]
 
 _EXACT = 2.0  # a passage whose own text is the query stands before any that merely holds it
+_TOPIC_WORDS = 3
 _PHRASE_ROWS = 200
 _READ_FOR_VERBATIM = 30
 _LEAST_HELD = 0.4
@@ -70,17 +71,30 @@ class Boosts:
 def keyword_leg(corpus: Corpus, query: Query, mask: Mask, count: int) -> KeywordLeg:
     """The best `count` rows of a scope by BM25, with rows whose text or phrases match exactly."""
     none: Rows = np.zeros(0, dtype=np.intp)
-    if query.is_empty:
-        return KeywordLeg(np.zeros(len(mask), dtype=np.float32), none, 0.0, none, none)
+    exact = _exact(corpus, query, mask)
+    if query.is_empty or count <= 0:
+        return KeywordLeg(np.zeros(len(mask), dtype=np.float32), none, 0.0, exact, none)
     scores = corpus.index.scores(query.terms)
     scores[~mask] = 0.0
     positive = np.flatnonzero(scores > 0)
     rows = positive[top_positions(scores[positive], count)]
-    own = fingerprint(query.text) if len(query.words) > 3 else 0
-    exact = np.flatnonzero((corpus.fingerprints == np.uint64(own)) & mask) if own else none
     phrased = _phrased(corpus, query, mask, scores) if query.phrases else none
     most = sum(corpus.index.group_idf(query.terms).values())
     return KeywordLeg(scores, rows, most, exact, phrased)
+
+
+def _exact(corpus: Corpus, query: Query, mask: Mask) -> Rows:
+    """Rows whose text is the query.
+
+    A word or two is asked as a topic, not as a passage that says no more than that; unless it comes as a
+    heading line.
+    """
+    if len(query.words) <= _TOPIC_WORDS and not query.text.startswith("#"):
+        return np.zeros(0, dtype=np.intp)
+    own = fingerprint(query.text)
+    return (
+        np.flatnonzero((corpus.fingerprints == np.uint64(own)) & mask) if own else np.zeros(0, dtype=np.intp)
+    )
 
 
 def coverage_of(corpus: Corpus, query: Query, row: int) -> tuple[float, list[str]]:

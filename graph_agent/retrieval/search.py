@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -14,19 +13,12 @@ from graph_agent.errors import BadArgument, EmbeddingMismatch, ModelUnavailable
 from graph_agent.retrieval.containment import contained_rows, wanted_words
 from graph_agent.retrieval.corpus import Corpus, Coverage, Mask
 from graph_agent.retrieval.documents import near_names
-from graph_agent.retrieval.fusion import Evidence, Weights, combine_queries, decide_weights, fuse
-from graph_agent.retrieval.legs import (
-    Boosts,
-    KeywordLeg,
-    coverage_of,
-    find_verbatim,
-    identifier_share,
-    keyword_leg,
-    verbatim_rows,
-)
+from graph_agent.retrieval.fusion import combine_queries
+from graph_agent.retrieval.legs import find_verbatim, keyword_leg, verbatim_rows
 from graph_agent.retrieval.mirror import CorpusSource, Mirror
 from graph_agent.retrieval.presentation import present
-from graph_agent.retrieval.query import Query, clean_query, parse_query
+from graph_agent.retrieval.query import clean_query, parse_query
+from graph_agent.retrieval.ranking import Ranking, candidates, score_candidates
 from graph_agent.retrieval.relaxation import phrase_note, relax
 from graph_agent.retrieval.rerank import load_reranker
 from graph_agent.retrieval.results import MODES, SCORE_KINDS, Hit, Mode, SearchResult
@@ -48,16 +40,6 @@ _DEPTH = 150  # candidates of each leg
 
 Rows = npt.NDArray[np.intp]
 Float = npt.NDArray[np.float64]
-
-
-@dataclass
-class _Ranking:
-    """One query's candidates while they are ranked."""
-
-    query: Query
-    keywords: KeywordLeg
-    similar: Similarities | None
-    boosts: Boosts
 
 
 class Retriever:
@@ -175,23 +157,25 @@ class Retriever:
         vectors, degraded = self._vectors(corpus, texts, mode, coverage)
         queries = [parse_query(text, corpus.index, corpus.stemmers) for text in texts]
         relaxed: str | None = None
-        rankings: list[_Ranking] = []
+        rankings: list[Ranking] = []
         for query, vector in zip(queries, vectors, strict=True):
             leg = keyword_leg(corpus, query, mask, depth if mode != "vector" else 0)
             if mode != "vector" and not leg.found:
                 query, leg, relaxed = relax(corpus, query, leg, mask, depth, relaxed)
             similar = None if vector is None else self._nearest(corpus, vector, mask, scope, depth)
-            rankings.append(_Ranking(query, leg, similar, Boosts()))
-        rows = _candidates(rankings, mode)
+            rankings.append(Ranking(query, leg, similar))
+        rows = candidates(rankings, mode)
         if not len(rows):
             return (), degraded, relaxed
         if mode != "vector":
             self._read_verbatim(corpus, rankings)
             relaxed = relaxed or phrase_note([(each.query, each.boosts) for each in rankings])
-        scores = [
-            self._score(corpus, ranking, rows, mode, vector, explanation)
-            for ranking, vector in zip(rankings, vectors, strict=True)
-        ]
+        model = self._embedder.name if self._embedder else ""
+        scores = []
+        for ranking, vector in zip(rankings, vectors, strict=True):
+            if ranking.similar is not None and vector is not None and self._graph is not None:
+                ranking.similar = with_cosines(self._graph, ranking.similar, corpus, vector, rows.tolist())
+            scores.append(score_candidates(corpus, ranking, rows, mode, model, explanation))
         combined = combine_queries(scores)
         hits = present(
             corpus, self._source, rows, combined, rankings=[(r.query, r.keywords, r.similar) for r in rankings],
@@ -256,79 +240,13 @@ class Retriever:
             hashes = sorted({row.markdown_hash for row in rows if row is not None})
         return nearest_in_engine(graph, corpus, vector, mask, hashes, depth)
 
-    def _read_verbatim(self, corpus: Corpus, rankings: Sequence[_Ranking]) -> None:
+    def _read_verbatim(self, corpus: Corpus, rankings: Sequence[Ranking]) -> None:
         """Find passages that hold the query, or its quoted phrases, word for word."""
         wanted = [verbatim_rows(corpus, ranking.query, ranking.keywords) for ranking in rankings]
         ids = dict.fromkeys(corpus.chunk_id(row) for rows in wanted for row in rows)
         passages = self._source.passages(list(ids))
         for ranking, rows in zip(rankings, wanted, strict=True):
             ranking.boosts = find_verbatim(ranking.query, ranking.keywords, corpus, rows, passages)
-
-    def _score(
-        self,
-        corpus: Corpus,
-        ranking: _Ranking,
-        rows: Rows,
-        mode: Mode,
-        vector: npt.NDArray[np.float32] | None,
-        explanation: dict[str, Any],
-    ) -> Float:
-        """Score of every candidate for one query, and the account of it."""
-        query, leg, similar = ranking.query, ranking.keywords, ranking.similar
-        account: dict[str, Any] = {"query": query.text[:500], "language": query.language}
-        explanation["queries"].append(account)
-        words = leg.scores[rows].astype(np.float64)
-        top = float(words.max(initial=0.0))
-        boosted = words + ranking.boosts.of_rows(rows) * (top or 1.0)
-        if ranking.boosts.best:
-            account["verbatim"] = round(ranking.boosts.best, 3)
-        if (
-            similar is not None
-            and similar.all_cosines is None
-            and self._graph is not None
-            and vector is not None
-        ):
-            similar = ranking.similar = with_cosines(self._graph, similar, corpus, vector, rows.tolist())
-        if similar is not None:
-            account["vectors"] = similar.way
-        if mode == "vector":
-            return (
-                np.zeros(len(rows))
-                if similar is None
-                else _above_zero(similar.of_rows(rows).astype(np.float64))
-            )
-        if mode == "bm25" or similar is None:
-            explanation["score_kind"] = SCORE_KINDS["bm25"]
-            return boosted / max(leg.most, float(boosted.max(initial=0.0)), 1e-9)
-        weights, coverage = self._weights(corpus, ranking, rows, boosted, account)
-        cosines = similar.of_rows(rows).astype(np.float64)
-        return fuse(boosted, cosines, vector_floor=similar.floor, weights=weights, coverage=coverage)
-
-    def _weights(
-        self, corpus: Corpus, ranking: _Ranking, rows: Rows, boosted: Float, account: dict[str, Any]
-    ) -> tuple[Weights, float]:
-        query = ranking.query
-        coverage, lacking = 0.0, list(query.surfaces)
-        if boosted.max(initial=0.0) > 0:
-            coverage, lacking = coverage_of(corpus, query, int(rows[int(boosted.argmax())]))
-        share, rare = identifier_share(corpus, query)
-        language = query.language if query.language != "und" else corpus.stemmers[0]
-        weights = decide_weights(
-            Evidence(
-                coverage=coverage,
-                identifier_share=share,
-                verbatim=ranking.boosts.best,
-                language=language,
-                document_languages=corpus.stemmers,
-                model=self._embedder.name if self._embedder else "",
-            )
-        )
-        account["weights"] = {"bm25": weights.bm25, "vector": weights.vector}
-        account["reasons"] = list(weights.reasons)
-        account["words_missing_in_best"] = lacking[:20]
-        if rare:
-            account["rare_identifiers"] = rare[:10]
-        return weights, coverage
 
     def _contained(
         self,
@@ -369,22 +287,6 @@ def _checked(queries: str | Sequence[str], mode: str, limit: int, per: str) -> l
     return texts
 
 
-def _above_zero(cosines: Float) -> Float:
-    """Cosines as scores in (0, 1]; those below 0 keep their order just above it."""
-    return np.where(cosines > 1e-3, np.minimum(cosines, 1.0), 1e-4 * (2.0 + np.minimum(cosines, 1e-3)))
-
-
 def _searched(scope: Scope | None, documents: int) -> str:
     count = f"{documents} document{'' if documents == 1 else 's'}"
     return count if scope is None else f"{count} ({scope.description})"
-
-
-def _candidates(rankings: Sequence[_Ranking], mode: Mode) -> Rows:
-    """All rows that any leg of any query found, ascending."""
-    found: list[Rows] = []
-    for ranking in rankings:
-        if mode != "vector":
-            found += [ranking.keywords.rows, ranking.keywords.exact, ranking.keywords.phrased]
-        if ranking.similar is not None:
-            found.append(ranking.similar.rows)
-    return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.intp)
