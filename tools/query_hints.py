@@ -175,14 +175,15 @@ def _values(look: _Look, names: QueryNames) -> Iterable[str]:
         near = _near_values(look, labels[0], comparison)
         if near:
             shown = ", ".join(f"'{value}'" for value in near)
-            yield f"No :{labels[0]} has {comparison.name} = '{comparison.value}' (near: {shown})."
+            yield f"No :{labels[0]} has {comparison.name} {comparison.operator} '{comparison.value}' (near: {shown})."
 
 
 def _near_values(look: _Look, label: str, comparison: Comparison) -> list[str]:
     if comparison.name not in look.properties(label):
         return []
     names = {"label": quoted(label), "property": quoted(comparison.name)}
-    if look.rows(statements.EXACT_VALUE.format(**names), {"value": comparison.value}) != []:
+    statement = statements.ANY_MATCH.format(**names, operator=comparison.operator)
+    if look.rows(statement, {"value": comparison.value}) != []:
         return []
     lower = comparison.value.lower()
     rows = look.rows(statements.SIMILAR_VALUES.format(**names), {"lower": lower, "values": 5})

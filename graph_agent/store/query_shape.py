@@ -30,11 +30,12 @@ _CLAUSES = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """A text that a query looks for: `owner.name = 'value'`, CONTAINS, STARTS WITH, or an inline map."""
+    """A text that a query looks for: `owner.name = 'value'`, an inline map, CONTAINS, STARTS WITH, ENDS WITH."""
 
     owner: str
     name: str
     value: str
+    operator: str = "="
 
 
 @dataclass(frozen=True)
@@ -187,18 +188,20 @@ class _Reader:
     def _property(self, owner: str, at: int) -> None:
         name = self._at(at).name
         self._names.properties[owner if owner in self._names.owners else "", name] = None
-        operator, value = self._at(at + 1), self._at(at + 2)
-        if operator.word in {"STARTS", "ENDS"}:
-            value = self._at(at + 3)
-        if operator.is_punct("=") or operator.word in {"CONTAINS", "STARTS", "ENDS"}:
+        sign, value = self._at(at + 1), self._at(at + 2)
+        if sign.word in {"STARTS", "ENDS"}:
+            self._compare(owner, name, self._at(at + 3), f"{sign.word} WITH")
+        elif sign.word == "CONTAINS":
+            self._compare(owner, name, value, "CONTAINS")
+        elif sign.is_punct("="):
             self._compare(owner, name, value)
         elif self._at(at - 3).is_punct("="):
             self._compare(owner, name, self._at(at - 4))
 
-    def _compare(self, owner: str, name: str, value: Token) -> None:
+    def _compare(self, owner: str, name: str, value: Token, operator: str = "=") -> None:
         text = _text(value, self._params)
         if text and owner in self._names.owners:
-            self._names.comparisons.append(Comparison(owner, name, text))
+            self._names.comparisons.append(Comparison(owner, name, text, operator))
 
     def _node(self, at: int) -> int | None:
         """`(n:Label {key: value})`, `(n)`, `(:Label)`, `()`; None for any other parenthesis."""

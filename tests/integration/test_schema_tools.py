@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from graph_agent.store import DocumentGraph, survey
+from graph_agent.store import DocumentGraph, Result, survey
 from graph_agent.store.overview import COUNTS_S, FOREIGN_S, Overview
 from graph_agent.store.skeleton import Skeleton
 from graph_agent.tools import ToolContext, call_tool
@@ -257,6 +259,46 @@ def test_a_large_graph_is_sampled_within_its_time(
     assert owners["OWNS", "since"].types == ("Integer",)
     assert owners["Customer", "name"].types == ("String",)
     assert owners["Account", "i"].count <= survey.SAMPLE_NODES
+
+
+def test_190_million_claimed_nodes_take_bounded_time_and_rows(
+    empty_graph: DocumentGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine's statistics say so; every statement that follows must be limited in rows, and short."""
+    empty_graph.write("UNWIND range(1, 3000) AS i CREATE (:Account {i: i})-[:LINKED]->(:Card {n: 'x'})")
+    count = survey.count
+
+    def claimed(graph: DocumentGraph) -> Skeleton:
+        found = count(graph)
+        return replace(
+            found,
+            nodes=190_000_000,
+            edges=1_200_000_000,
+            labels={"Account": 100_000_000, "Card": 90_000_000},
+            edge_types={"LINKED": 1_200_000_000},
+        )
+
+    asked: list[tuple[str, int | None]] = []
+    read = DocumentGraph.read
+
+    def watched(
+        graph: DocumentGraph, cypher: str, params: Any = None, *, timeout_ms: int | None = None
+    ) -> Result:
+        asked.append((cypher, timeout_ms))
+        return read(graph, cypher, params, timeout_ms=timeout_ms)
+
+    monkeypatch.setattr(survey, "count", claimed)
+    monkeypatch.setattr(DocumentGraph, "read", watched)
+    began = time.monotonic()
+    skeleton = survey.build(empty_graph, 0)
+    assert time.monotonic() - began < survey.BUILD_S + 2
+    assert [(triple.type, triple.count) for triple in skeleton.triples] == [("LINKED", 1_200_000_000)]
+    assert {fact.name for fact in skeleton.properties} == {"i", "n"}
+    for cypher, timeout_ms in asked:
+        if cypher != "CALL db.meta.stats()":
+            assert cypher.startswith("CALL db.indexes") or "LIMIT" in cypher, cypher
+            assert timeout_ms == survey.QUERY_MS
+    assert len(asked) < 200
 
 
 def test_samples_reach_over_all_ids_of_a_label(empty_graph: DocumentGraph) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from graph_agent.errors import EngineUnavailable, GraphAgentError
 from graph_agent.settings import load_settings
 from graph_agent.store import DocumentGraph
 from graph_agent.tools import ToolContext, call_tool, registry
+from graph_agent.tools.bounds import output_tokens
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("get_folder_toc", {}),
@@ -148,3 +150,61 @@ def picture(graph: DocumentGraph) -> list[Any]:
         graph.read("MATCH ()-[r]->() RETURN type(r), properties(r) ORDER BY id(r)").rows,
         graph.read("CALL db.indexes() YIELD label, properties").rows,
     ]
+
+
+EIPS_CALLS: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in ("list_documents", "get_folder_toc", "status", "get_graph_overview", "get_node_labels")),
+    *((name, {}) for name in ("get_edge_types", "get_node_label_counts", "get_edge_type_counts", "get_property_types")),
+    *(("get_document_toc", {"document_id": name, "include_summaries": True}) for name in ("eip-1474", "eip-1", "eip-8141")),
+    ("search_sections", {"query": "gas cost of opcodes"}),
+    ("query_documents", {"query": "gas cost of opcodes"}),
+    ("vector_search", {"query": "gas cost of opcodes", "top_k": 100}),
+    ("graph_query", {"cypher": "MATCH (s:MarkdownSection) RETURN s ORDER BY s.token_count DESC"}),
+    ("graph_query", {"cypher": "MATCH (s:MarkdownSection) RETURN s.text AS text ORDER BY s.token_count DESC LIMIT 1"}),
+    ("graph_query", {"cypher": "MATCH (d:Document) RETURN collect(d) AS all"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", EIPS_CALLS, ids=lambda call: f"{call[0]}-{call[1]}")
+def test_what_a_model_reads_is_bounded_on_a_large_graph(
+    eips: ToolContext, call: tuple[str, dict[str, Any]]
+) -> None:
+    content = call_tool(eips, *call).content
+    assert content
+    assert output_tokens(content) <= 6_300
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        (
+            "graph_query",
+            {"cypher": "MATCH (c:SectionChunk) RETURN c, c.embedding AS e, [c] AS l, {c: c} AS m LIMIT 2"},
+        ),
+        ("graph_query", {"cypher": "MATCH p = (s)-[:HAS_CHUNK]->(c) RETURN p LIMIT 1"}),
+        ("vector_search", {"query": "ferry"}),
+        ("search_sections", {"query": "ferry"}),
+        ("query_documents", {"query": "ferry"}),
+        ("get_property_types", {"label": "SectionChunk"}),
+    ],
+    ids=lambda call: f"{call[0]}-{call[1]}",
+)
+def test_vectors_are_never_returned(sample: ToolContext, call: tuple[str, dict[str, Any]]) -> None:
+    result = call_tool(sample, *call)
+    assert longest_list_of_numbers(result.artifact) < 32
+    assert not re.search(r"(-?0\.\d+, ){10}", result.content)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call[0]}-{call[1]}")
+def test_the_same_call_gives_the_same_answer(sample: ToolContext, call: tuple[str, dict[str, Any]]) -> None:
+    first, again = call_tool(sample, *call), call_tool(ToolContext(sample.graph), *call)
+    assert again.content == first.content
+
+
+def longest_list_of_numbers(value: Any) -> int:
+    if isinstance(value, dict):
+        return max((longest_list_of_numbers(item) for item in value.values()), default=0)
+    if isinstance(value, list):
+        inner = max((longest_list_of_numbers(item) for item in value), default=0)
+        return max(inner, len(value) if value and all(isinstance(item, float) for item in value) else 0)
+    return 0

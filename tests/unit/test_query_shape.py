@@ -47,7 +47,7 @@ def test_labels_types_properties_and_texts_of_a_query() -> None:
         Comparison("m", "title", "The Matrix"),
         Comparison("p", "fullName", "O'Neil"),
         Comparison("p", "nick", "x"),
-        Comparison("m", "tagline", "free"),
+        Comparison("m", "tagline", "free", "CONTAINS"),
     }
     assert names.steps == [Step("p", ("ACTED_IN", "DIRECTED"), "m")]
     assert names.edges == {"r"}

@@ -18,4 +18,5 @@ SOME_VALUES = """
 MATCH (n:{label}) WHERE typeOf(n.{property}) = 'String'
 WITH DISTINCT n.{property} AS value LIMIT $values RETURN left(value, 200) AS value
 """
-EXACT_VALUE = "MATCH (n:{label}) WHERE n.{property} = $value RETURN 1 LIMIT 1"
+# `operator` is one of =, CONTAINS, STARTS WITH and ENDS WITH.
+ANY_MATCH = "MATCH (n:{label}) WHERE n.{property} {operator} $value RETURN 1 LIMIT 1"
