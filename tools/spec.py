@@ -11,7 +11,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
@@ -60,7 +60,7 @@ class ToolSpec:
         """Arguments converted to their types, defaults filled in.
 
         A null for an argument that has a default means the default, and a list or map written as a JSON
-        string is read: models do both.
+        string is read: models do both. A string that may also stand for itself is read when it is a list.
 
         Raises:
             BadArgument: see `run`.
@@ -73,6 +73,12 @@ class ToolSpec:
         }
         for name in fields:
             value = given.get(name)
+            if (
+                isinstance(value, str)
+                and value.lstrip().startswith("[")
+                and _may_be_list(fields[name].annotation)
+            ):
+                value = given[name] = _from_json(value)
             parts = value if isinstance(value, list) else [value]
             if any(isinstance(part, str) and not part.strip() for part in parts):
                 raise BadArgument(f"{name} is an empty string.", _instead(self, name))
@@ -185,6 +191,10 @@ def _simplified(schema: dict[str, Any]) -> None:
         schema["anyOf"] = options
     if schema.get("default", ...) is None:
         del schema["default"]
+
+
+def _may_be_list(annotation: Any) -> bool:
+    return any(get_origin(option) is list for option in get_args(annotation))
 
 
 def _options(arguments: type[BaseModel], name: str) -> tuple[Any, ...]:

@@ -99,6 +99,10 @@ def test_arguments_are_converted_and_defaults_filled_in() -> None:
     }
     assert probe.check({"query": "x", "limit": None})["limit"] == 3
     assert probe.check({"query": "x", "labels": '{"a": "b"}', "ids": '["1", "2"]'})["labels"] == {"a": "b"}
+    assert probe.check({"query": "[not a list]"})["query"] == "[not a list]"
+    sections = registry.find("get_section_content")
+    assert sections.check({"section_ids": '["a::1", "b::2"]'})["section_ids"] == ["a::1", "b::2"]
+    assert sections.check({"section_ids": "[a::1]"})["section_ids"] == "[a::1]"
     assert probe.run(None, {"query": "x"}).artifact == ["x", 3, "hybrid", None, None]  # type: ignore[arg-type]
 
 
