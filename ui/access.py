@@ -126,7 +126,7 @@ class Door:
         root_path: str = "",
         only_local: bool = True,
     ) -> None:
-        self._app = app
+        self.app = app
         self._sessions = sessions
         self._root = root_path.rstrip("/")
         self._only_local = only_local
@@ -139,7 +139,7 @@ class Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or answer it."""
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
@@ -160,7 +160,7 @@ class Door:
             await _answer(send, 404, "There is no such page.")
         else:
             scope = {**scope, "path": path, "raw_path": path.encode(), USER: user}
-            await self._app(scope, self._until_closing(receive), _guarded(send, path))
+            await self.app(scope, self._until_closing(receive), _guarded(send, path))
 
     def _until_closing(self, receive: Receive) -> Receive:
         async def received() -> Message:

@@ -52,7 +52,13 @@ class PageServer:
         self._workspace = workspace
         self._users = users
         self._server: Any = None
+        self._door: Any = None
         self._thread: threading.Thread | None = None
+
+    @property
+    def application(self) -> Any:
+        """What stands behind the door, once the server runs."""
+        return self._door.app
 
     @property
     def url(self) -> str:
@@ -96,7 +102,7 @@ class PageServer:
         import uvicorn
 
         sessions = Sessions(self._users) if self._users else None
-        door = application(self._workspace, sessions=sessions, root_path=self._root)
+        door = self._door = application(self._workspace, sessions=sessions, root_path=self._root)
 
         class Server(uvicorn.Server):
             async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
