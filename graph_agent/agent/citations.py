@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,12 +45,7 @@ class Cited:
 
 def normalised(answer: str) -> str:
     """Every citation as [n]: lists and ranges taken apart, other bracket styles replaced. Code stays."""
-    parts: list[str] = []
-    at = 0
-    for code in _CODE.finditer(answer):
-        parts += [_normalised(answer[at : code.start()]), code[0]]
-        at = code.end()
-    return "".join([*parts, _normalised(answer[at:])])
+    return _outside_code(answer, _normalised)
 
 
 def _normalised(text: str) -> str:
@@ -67,6 +62,20 @@ def _expand(match: re.Match[str]) -> list[int]:
         else:
             found += ends
     return list(dict.fromkeys(found))
+
+
+def escaped(text: str) -> str:
+    """Text of a document in an answer: what looks like a citation there is none. Code stays."""
+    return _outside_code(text, lambda piece: _CITATION.sub(lambda match: f"\\[{match[0][1:-1]}\\]", piece))
+
+
+def _outside_code(text: str, change: Callable[[str], str]) -> str:
+    parts: list[str] = []
+    at = 0
+    for code in _CODE.finditer(text):
+        parts += [change(text[at : code.start()]), code[0]]
+        at = code.end()
+    return "".join([*parts, change(text[at:])])
 
 
 def cited_numbers(text: str) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from graph_agent.agent.analysis import asks_abilities
+from graph_agent.agent.citations import escaped
 from graph_agent.agent.extracts import Extract, chosen
 from graph_agent.agent.outlines import Part, asked_part
 from graph_agent.agent.phrases import phrase
@@ -116,7 +117,7 @@ def _value(value: Any) -> str:
         return ", ".join(shown)
     if isinstance(value, list):
         return ", ".join(_value(each) for each in value[:12])
-    text = on_one_line(str(value))
+    text = escaped(on_one_line(str(value)))
     return text if len(text) <= VALUE_CHARACTERS else text[: VALUE_CHARACTERS - 1] + "…"
 
 
@@ -210,10 +211,10 @@ def _shown(extract: Extract) -> list[str]:
     page = f", p. {passage.page}" if passage.page else ""
     place = " › ".join(on_one_line(part) for part in _trail(passage))
     lines = [f"**{_plain_title(place)}**{page} [{passage.n}]", ""]
-    quote = extract.quote
-    if extract.header and not quote.startswith(extract.header):
+    quote = escaped(extract.quote)
+    if extract.header and not extract.quote.startswith(extract.header):
         columns = extract.header.count("|") - 1
-        lines += [f"> {extract.header.strip()}", f"> |{'---|' * max(1, columns)}"]
+        lines += [f"> {escaped(extract.header.strip())}", f"> |{'---|' * max(1, columns)}"]
     lines += [f"> {line.rstrip()}" if line.strip() else ">" for line in quote.splitlines()]
     return [*lines, ""]
 
