@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from graph_agent.errors import UnreadableFile
@@ -16,17 +17,29 @@ from graph_agent.ingest.report import FileFailure, Progress
 from graph_agent.store import DocumentGraph
 from graph_agent.store.queries import ingest as statements
 
+MARGIN_S = 2.5
+"""A file that was changed less than this before it was read may be changed again with the same time (FAT: 2 s)."""
+
 
 @dataclass(frozen=True)
 class Place:
-    """Where a document is known to stand."""
+    """Where a document is known to stand, and how it was read.
+
+    Attributes:
+        modified_at: the file's time when it was read; `size` its bytes, -1 when that is not known.
+        read_at: when its bytes were read, in seconds since the epoch.
+    """
 
     folder_id: str
     path: str
     content_hash: str
-    modified_at: float
-    converter: str
-    chunker: str
+    markdown_hash: str = ""
+    modified_at: float = 0.0
+    size: int = -1
+    converter: str = ""
+    chunker: str = ""
+    date_source: str = ""
+    read_at: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -38,6 +51,7 @@ class Source:
         root_key: what makes its root's ids its own.
         content_hash: of its bytes.
         replaces: the place whose document it replaces: its own path when it changed, its old one when it moved.
+        read_at: when its bytes were read, in seconds since the epoch.
     """
 
     file: SourceFile
@@ -45,6 +59,7 @@ class Source:
     root_name: str
     content_hash: str
     replaces: Place | None = None
+    read_at: float = 0.0
 
     @property
     def path(self) -> str:
@@ -56,24 +71,34 @@ class Source:
         """Id of the folder that holds it."""
         return folder_id(self.root_key, "/".join(self.file.folders))
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """What tells it from every other file: its root's key and its path."""
+        return self.root_key, self.path
+
 
 @dataclass
 class Plan:
     """What is to be done, file by file.
 
     Attributes:
-        write: files whose text must be converted and written (new, changed, or made by an older converter).
+        write: files whose text must be converted and written: new or changed ones.
         show: files whose content is already in the graph: only their place is new.
-        moves: those of `show` that are a known document's new name.
+        moves: those files that are a known document's new name.
         hide: places that are gone.
-        touched: unchanged files with a new modification time.
+        redo: files whose text in the graph is not what they would give now: made by an older converter, cut
+            otherwise, or moved when their name is their title.
+        redone: why, with the number of files.
+        touched: unchanged files with another modification time or size unknown.
     """
 
     write: list[Source] = field(default_factory=list)
     show: list[Source] = field(default_factory=list)
-    moves: set[str] = field(default_factory=set)
+    moves: set[tuple[str, str]] = field(default_factory=set)
     hide: list[Place] = field(default_factory=list)
     redo: list[Source] = field(default_factory=list)
+    redone: Counter[str] = field(default_factory=Counter)
+    touched: list[Source] = field(default_factory=list)
     failed: list[FileFailure] = field(default_factory=list)
     unchanged: int = 0
     added: int = 0
@@ -86,17 +111,21 @@ class Plan:
 
     def lines(self) -> list[str]:
         """One line per change, for `--dry-run`."""
-        rows = [f"{'changed' if source.replaces else 'new':<10} {source.path}" for source in self.write]
-        rows += [f"{'converted':<10} {source.path}" for source in self.redo]
-        rows += [
-            f"{'moved':<10} {source.replaces.path} -> {source.path}"
-            if source.replaces and source.path in self.moves
-            else f"{'copy':<10} {source.path}"
-            for source in self.show
+        rows = [
+            self._line(source, word)
+            for word, sources in (("new", self.write), ("redone", self.redo), ("copy", self.show))
+            for source in sources
         ]
         rows += [f"{'deleted':<10} {place.path}" for place in self.hide]
         rows += [f"{'unreadable':<10} {failure.path}: {failure.reason}" for failure in self.failed]
         return rows
+
+    def _line(self, source: Source, word: str) -> str:
+        if source.replaces is not None and source.place in self.moves:
+            return f"{'moved':<10} {source.replaces.path} -> {source.path}"
+        if source.replaces is not None and word != "redone":
+            word = "changed"
+        return f"{word:<10} {source.path}"
 
 
 def root_keys(graph: DocumentGraph, roots: Iterable[Root], name: str | None = None) -> dict[Path, str]:
@@ -177,9 +206,13 @@ def known_places(graph: DocumentGraph, root_id: str) -> dict[str, Place]:
             folder_id=row["folder_id"],
             path=row["path"],
             content_hash=row["content_hash"],
+            markdown_hash=row["markdown_hash"] or "",
             modified_at=float(row["modified_at"] or 0.0),
+            size=-1 if row["size"] is None else int(row["size"]),
             converter=row["converter"] or "",
             chunker=row["chunker"] or "",
+            date_source=row["date_source"] or "",
+            read_at=float(row["read_at"] or 0.0),
         )
         for row in rows
     }
@@ -195,22 +228,39 @@ def _file(
     chunker: str,
     converters: Mapping[str, str],
 ) -> None:
-    try:
-        digest = hash_bytes(file.read())
-    except UnreadableFile as error:
-        # Its document, if there is one, stays: nothing says that the file is gone or changed.
-        plan.failed.append(FileFailure(file.path, str(error)))
-        return
-    source = Source(file, key, root_name, digest, place)
+    if place is not None and _is_untouched(file, place):
+        digest, now = place.content_hash, place.read_at
+    else:
+        now = time.time()
+        try:
+            digest = hash_bytes(file.read())
+        except UnreadableFile as error:
+            # Its document, if there is one, stays: nothing says that the file is gone or changed.
+            plan.failed.append(FileFailure(file.path, str(error)))
+            return
+    source = Source(file, key, root_name, digest, place, now)
     if place is None:
         arrived.append(source)
     elif place.content_hash != digest:
         plan.changed += 1
         arrived.append(source)
-    elif place.chunker != chunker or _is_old(place.converter, converters):
+    elif reason := _outdated(place, chunker, converters):
         plan.redo.append(source)
+        plan.redone[reason] += 1
     else:
         plan.unchanged += 1
+        if not _looks_the_same(file, place):
+            plan.touched.append(source)
+
+
+def _is_untouched(file: SourceFile, place: Place) -> bool:
+    """Whether size and time say that a file is as it was read; not when it was young then (see MARGIN_S)."""
+    return _looks_the_same(file, place) and not file.inside_zip and file.mtime + MARGIN_S < place.read_at
+
+
+def _looks_the_same(file: SourceFile, place: Place) -> bool:
+    # The engine gives back 15 digits of a number: a tenth of a millisecond.
+    return place.size == file.size and abs(place.modified_at - file.mtime) < 0.001
 
 
 def _gone(
@@ -258,26 +308,37 @@ def _follow_moves(
     for place in gone:
         left[place.content_hash].append(place)
     for source in arrived:
-        if source.content_hash not in present:
-            if source.replaces is None:
-                plan.added += 1
+        known = present.get(source.content_hash)
+        if known is None:
+            plan.added += source.replaces is None
             plan.write.append(source)
-            continue
-        if source.replaces is None and left[source.content_hash]:
+        elif source.replaces is None and left[source.content_hash]:
             old = left[source.content_hash].pop(0)
-            plan.moves.add(source.path)
-            source = Source(source.file, source.root_key, source.root_name, source.content_hash, old)
             gone.remove(old)
-        elif source.replaces is None:
-            plan.added += 1
-        plan.show.append(source)
+            moved = replace(source, replaces=old)
+            plan.moves.add(moved.place)
+            if known["places"] == 1 and _is_named_after_file(known, moved.file.name):
+                plan.redo.append(moved)
+            else:
+                plan.show.append(moved)
+        else:
+            plan.added += source.replaces is None
+            plan.show.append(source)
     plan.hide += gone
 
 
-def _is_old(converter: str, current: Mapping[str, str]) -> bool:
-    """Whether a document was made by an older version of its converter."""
-    name = converter.partition("/")[0]
-    return name in current and current[name] != converter
+def _is_named_after_file(known: Mapping[str, Any], filename: str) -> bool:
+    """Whether a document's title is its file's old name, and so part of its breadcrumbs, and the name is new."""
+    old = PurePosixPath(known["filename"] or "").stem
+    return bool(known["title"] == old != PurePosixPath(filename).stem)
+
+
+def _outdated(place: Place, chunker: str, converters: Mapping[str, str]) -> str:
+    """Why a document of an unchanged file must be made again; "" when it need not."""
+    if place.chunker != chunker:
+        return f"cut as {place.chunker or 'unknown'}, now {chunker}"
+    now = converters.get(place.converter.partition("/")[0], place.converter)
+    return f"converted by {place.converter}, now {now}" if now != place.converter else ""
 
 
 def as_rows(places: Iterable[Place]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -56,6 +57,7 @@ def _has_room(waiting: int, size: int, width: int) -> bool:
 
 
 def _read(source: Source, preparer: Preparer) -> tuple[Source, Prepared]:
+    now = time.time()
     data = source.file.read()
-    read = replace(source, content_hash=hash_bytes(data))
+    read = replace(source, content_hash=hash_bytes(data), read_at=now)
     return read, preparer.prepare(data, Origin(source.path, source.file.path, source.file.mtime))

@@ -43,6 +43,7 @@ class SyncReport:
     Attributes:
         finished_at: UTC time in ISO form.
         added, changed, moved, deleted, unchanged: files; `moved` counts new names of known content.
+        redone: of the changed ones, those whose file is as it was, by reason: another converter or chunk size.
         relabelled: documents whose labels changed.
         failed: files that could not be taken, with reasons.
         warnings: things taken but not whole.
@@ -60,6 +61,7 @@ class SyncReport:
     moved: int = 0
     deleted: int = 0
     unchanged: int = 0
+    redone: dict[str, int] = field(default_factory=dict)
     relabelled: int = 0
     failed: list[FileFailure] = field(default_factory=list)
     warnings: list[FileFailure] = field(default_factory=list)

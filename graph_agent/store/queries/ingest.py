@@ -9,15 +9,16 @@ KNOWN_ROOTS = (
 # Everything below one root, one row per place of a document.
 KNOWN_PLACES = """
 MATCH (r:Folder {folder_id: $root_id})-[:CONTAINS*0..]->(f:Folder)-[e:CONTAINS]->(d:Document)
-RETURN f.folder_id AS folder_id, e.path AS path, e.modified_at AS modified_at, d.content_hash AS content_hash,
-       d.markdown_hash AS markdown_hash, d.converter AS converter, d.chunker AS chunker
+RETURN f.folder_id AS folder_id, e.path AS path, e.modified_at AS modified_at, e.size AS size,
+       d.content_hash AS content_hash, d.markdown_hash AS markdown_hash, d.converter AS converter,
+       d.chunker AS chunker, d.date_source AS date_source, e.read_at AS read_at
 """
 
 PRESENT_DOCUMENTS = """
 UNWIND $hashes AS hash
-MATCH (d:Document {content_hash: hash})<-[:CONTAINS]-(:Folder)
-RETURN DISTINCT d.content_hash AS content_hash, d.markdown_hash AS markdown_hash, d.converter AS converter,
-       d.chunker AS chunker
+MATCH (d:Document {content_hash: hash})<-[e:CONTAINS]-(:Folder)
+RETURN d.content_hash AS content_hash, d.chunker AS chunker, d.title AS title, d.filename AS filename,
+       count(e) AS places
 """
 
 PRESENT_MARKDOWN = """
@@ -56,8 +57,16 @@ MATCH (p:MarkdownSection {section_id: pair[0]}), (s:MarkdownSection {section_id:
 CREATE (p)-[:HAS_SUBSECTION]->(s)
 """
 
+ADD_CHUNKS = """
+UNWIND $sections AS s
+MATCH (n:MarkdownSection {section_id: s.section_id})
+UNWIND s.chunks AS c
+CREATE (n)-[:HAS_CHUNK]->(:SectionChunk {chunk_id: c.chunk_id, index: c.index, markdown_hash: s.markdown_hash,
+  text: c.text, token_count: c.token_count, start_line: c.start_line, page: c.page})
+"""
+
 # One query, so one step: before it nothing of the new text can be found, after it nothing of the old.
-SHOW_DOCUMENTS = """
+_MOVE_PLACES = """
 MATCH (m:GraphMeta)
 SET m.graph_version = m.graph_version + 1
 WITH m
@@ -67,14 +76,27 @@ DELETE old
 WITH row
 MATCH (f:Folder {folder_id: row.folder_id})
 MERGE (d:Document {content_hash: row.content_hash})
-SET d += row.properties
 MERGE (f)-[e:CONTAINS {path: row.path}]->(d)
-SET e.filename = row.filename, e.modified_at = row.modified_at, e.source = row.source
+SET e.filename = row.filename, e.modified_at = row.modified_at, e.size = row.size, e.read_at = row.read_at,
+    e.source = row.source
+"""
+SHOW_PLACES = _MOVE_PLACES
+# A document that was made anew from the same bytes must not keep a property, or a section, of its old text.
+SHOW_DOCUMENTS = (
+    _MOVE_PLACES
+    + """
 WITH d, row
+SET d = row.properties
+WITH d, row
+OPTIONAL MATCH (d)-[stale:HAS_SECTION]->(s:MarkdownSection)
+WHERE s.markdown_hash <> row.properties.markdown_hash
+DELETE stale
+WITH DISTINCT d, row
 UNWIND row.top_sections AS section_id
 MATCH (s:MarkdownSection {section_id: section_id})
 MERGE (d)-[:HAS_SECTION]->(s)
 """
+)
 
 HIDE_PLACES = """
 MATCH (m:GraphMeta)
@@ -88,12 +110,18 @@ DELETE e
 TOUCH_PLACES = """
 UNWIND $places AS place
 MATCH (:Folder {folder_id: place.folder_id})-[e:CONTAINS {path: place.path}]->(:Document)
-SET e.modified_at = place.modified_at
+SET e.modified_at = place.modified_at, e.size = place.size, e.read_at = place.read_at
 """
 
 ORPHAN_DOCUMENTS = (
     "MATCH (d:Document) WHERE NOT (d)<-[:CONTAINS]-(:Folder) RETURN d.content_hash AS content_hash"
 )
+COUNT_DOCUMENTS = "MATCH (:Folder)-[:CONTAINS]->(d:Document) RETURN count(DISTINCT d)"
+SET_DATES = """
+UNWIND $rows AS row
+MATCH (d:Document {content_hash: row.content_hash})
+SET d.date = row.date
+"""
 DELETE_DOCUMENTS = "UNWIND $hashes AS hash MATCH (d:Document {content_hash: hash}) DETACH DELETE d"
 WRITTEN_MARKDOWN = "MATCH (s:MarkdownSection) RETURN DISTINCT s.markdown_hash AS markdown_hash"
 VISIBLE_MARKDOWN = """
@@ -106,16 +134,19 @@ UNUSED_LABELS = "MATCH (l:Label) WHERE NOT (l)<-[:LABELLED]-() DELETE l"
 
 DOCUMENT_PLACES = """
 MATCH (:Folder)-[e:CONTAINS]->(d:Document)
-WITH d, e.path AS path, e.filename AS filename, e.source AS source ORDER BY path, source
-WITH d, collect({path: path, filename: filename, source: source})[0] AS first
+WITH d, e.path AS path, e.filename AS filename, e.source AS source, e.modified_at AS modified_at
+ORDER BY path, source
+WITH d, collect({path: path, filename: filename, source: source, modified_at: modified_at})[0] AS first
 WHERE d.path <> first.path OR d.source <> first.source
 RETURN d.content_hash AS content_hash, first.path AS path, first.filename AS filename, first.source AS source,
-       d.filename AS old_filename, d.title AS title
+       first.modified_at AS modified_at, d.filename AS old_filename, d.title AS title, d.date AS date,
+       d.date_source AS date_source
 """
 SET_PLACES = """
 UNWIND $rows AS row
 MATCH (d:Document {content_hash: row.content_hash})
-SET d.path = row.path, d.filename = row.filename, d.source = row.source, d.title = row.title
+SET d.path = row.path, d.filename = row.filename, d.source = row.source, d.title = row.title,
+    d.date = row.date, d.date_source = row.date_source
 """
 
 BUMP_VERSION = "MATCH (m:GraphMeta) SET m.graph_version = m.graph_version + 1"
