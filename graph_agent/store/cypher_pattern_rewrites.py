@@ -11,6 +11,7 @@ from graph_agent.store.cypher_structure import Structure
 
 # 4.22.1 counts the rows of count(*) right; 4.16.3 does not; versions between are taken to be as 4.16.3.
 _COUNTS_RIGHT_FROM = 42201
+_LISTED_LIMIT = 200  # names put into count([...]) in one query
 
 
 def pattern_edits(structure: Structure, engine_version: int | None) -> Iterator[Edit]:
@@ -243,7 +244,7 @@ def _counted_rows(structure: Structure) -> Iterator[Edit]:
     for index in calls:
         token = structure.tokens[index]
         names = unused.get(_projection_of(structure, index), [])
-        if names:
+        if names and len(names) * len(calls) <= _LISTED_LIMIT:
             listed = ", ".join(names)
             text = f"{token.text}([{listed}])" + _alias(structure, index, index + 4)
             note = f"count(*) written as count([{listed}]), or this FalkorDB would count pairs of end nodes"

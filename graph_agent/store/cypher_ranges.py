@@ -20,8 +20,6 @@ from graph_agent.store.cypher_structure import Structure
 from graph_agent.store.cypher_tokens import Token
 
 RANGE_LIMIT = 100_000
-# Steps of loops over ranges inside loops, in one expression: about a second.
-LOOP_STEP_LIMIT = 2_000_000
 _DATA_SIZED = {"SIZE", "LENGTH", "INDEGREE", "OUTDEGREE"}
 _CHAIN_LIMIT = 30
 _ADD = {"+", "-"}
@@ -41,31 +39,22 @@ class Bound:
         return Bound(min(self.low, other.low), max(self.high, other.high), self.data or other.data)
 
 
-def check_ranges(structure: Structure, params: Mapping[str, Any] | None) -> None:
-    """Refuse ranges over 100,000 elements, or of unknown length, and loops over ranges within loops.
+def check_ranges(structure: Structure, params: Mapping[str, Any] | None) -> float:
+    """Refuse ranges over 100,000 elements or of unknown length.
 
     Args:
         structure: the query.
         params: values of its parameters, when they are known.
+
+    Returns:
+        Elements of the longest range(), 0 without one.
 
     Raises:
         QueryRefused: with the range and what to write instead.
     """
     reader = _Ranges(structure, params)
     calls = [index for index in range(len(structure.tokens)) if structure.calls(index) == "RANGE"]
-    longest = 0.0
-    for index in calls:
-        span = reader.span(index)
-        longest = max(longest, _checked(span, structure.tokens[index]))
-    depth, token = _loop_depth(structure)
-    if token is not None and depth > 1 and longest**depth > LOOP_STEP_LIMIT:
-        raise QueryRefused(
-            f"Loops {depth} deep over ranges of up to {longest:,.0f} elements are {longest**depth:,.0f} steps in one "
-            f"expression, which no time limit stops (position {token.start}).",
-            "Use UNWIND range(...) AS i instead of the outer loop, or shorter ranges.",
-            word=token.text,
-            position=token.start,
-        )
+    return max((_checked(reader.span(index), structure.tokens[index]) for index in calls), default=0.0)
 
 
 def _checked(span: float | None, token: Token) -> float:
@@ -85,19 +74,6 @@ def _checked(span: float | None, token: Token) -> float:
             position=token.start,
         )
     return span
-
-
-def _loop_depth(structure: Structure) -> tuple[int, Token | None]:
-    """How deep list comprehensions, reduces and quantifiers are nested, and the innermost one."""
-    deepest, where = 0, None
-    for opener in structure.loops:
-        depth, outer = 1, structure.openers[opener]
-        while outer >= 0:
-            depth += outer in structure.loops
-            outer = structure.openers[outer]
-        if depth > deepest:
-            deepest, where = depth, structure.tokens[opener]
-    return deepest, where
 
 
 class _Ranges:

@@ -47,8 +47,7 @@ _PARTS = {"WHERE", "ORDER", "SKIP", "LIMIT", "YIELD"}  # of a main clause
 _CLAUSE_WORDS = _VALUE_NEXT | _KEYWORD_NEXT | {"UNION", "ASC", "DESC", "ASCENDING", "DESCENDING"}
 _INFIX_WORDS = {"AND", "OR", "XOR", "IN", "CONTAINS", "NOT", "AS", "WHEN", "THEN", "ELSE"}
 NESTING_LIMIT = 10
-_SUBQUERY_WORDS = {"EXISTS", "COUNT", "COLLECT"}
-_SUBQUERY_STARTS = {"MATCH", "OPTIONAL", "WITH", "UNWIND", "CALL", "RETURN"}
+_SUBQUERY_WORDS = {"CALL", "EXISTS", "COUNT", "COLLECT"}
 
 
 @dataclass
@@ -191,7 +190,7 @@ class _Reader:
         frame.keys = kind == "map"
         if self._is_loop(kind):
             frame.loop = True
-            self.out.loops.append(self.index)
+            self.out.loops.add(self.index)
         self.pending = None
         self.due = "clause" if kind == "block" and not self._next_is("(") else "operand"
 
@@ -220,25 +219,29 @@ class _Reader:
         )
 
     def _opens_block(self) -> bool:
+        """Whether `{` begins a subquery rather than a map.
+
+        Where the parser reads `call {` is not certain everywhere (a CASE before may fall back to a variable),
+        so what follows decides: a key, a dot or the closing brace begin a map and no clause.
+        """
         before = self.index - 1
-        if self._keyword_before() == "CALL":
-            return True
+        if before < 0 or self._holds_map():
+            return False
         if self._before_is(")"):
             opener = self.out.mates[before]
-            return opener > 0 and self.out.keyword(opener - 1) == "CALL"
-        if (
-            before < 0
-            or self.tokens[before].word not in _SUBQUERY_WORDS
-            or self._previous_role() != "operand"
-        ):
-            return False
-        follower = self.tokens[self.index + 2] if self.index + 2 < len(self.tokens) else None
-        starts = (
-            self.tokens[self.index + 1].word in _SUBQUERY_STARTS
-            if self.index + 1 < len(self.tokens)
-            else False
-        )
-        return self._next_is("(") or (starts and not (follower and follower.is_punct(":", ",", "}")))
+            return opener > 0 and self.out.word(opener - 1) == "CALL"
+        return self.tokens[before].word in _SUBQUERY_WORDS and self._previous_role() in {
+            "clause",
+            "operand",
+            "stray",
+        }
+
+    def _holds_map(self) -> bool:
+        first = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
+        second = self.tokens[self.index + 2] if self.index + 2 < len(self.tokens) else None
+        if first is None or first.is_punct(".", "}"):
+            return True
+        return bool(first.name) and (second is None or second.is_punct(":", ",", "}"))
 
     def _is_loop(self, kind: FrameKind) -> bool:
         if kind == "call":

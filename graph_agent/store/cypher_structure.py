@@ -25,6 +25,7 @@ class Structure:
         mates: index of the other bracket of a pair, or -1.
         openers: index of the innermost bracket that a token stands in, or -1.
         kinds: kind of bracket, for opening brackets.
+        loops: opening brackets of list comprehensions, reduce() and any(), all(), none(), single().
         clauses: main clause a token belongs to ("MATCH", "RETURN" ...), "" before the first.
         parts: part of that clause ("WHERE", "ORDER" ...), or "".
         starts: index of the keyword that begins the clause, or the part of a clause, around a token; or -1.
@@ -39,7 +40,7 @@ class Structure:
     mates: list[int] = field(default_factory=list)
     openers: list[int] = field(default_factory=list)
     kinds: dict[int, FrameKind] = field(default_factory=dict)
-    loops: list[int] = field(default_factory=list)
+    loops: set[int] = field(default_factory=set)
     clauses: list[str] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)

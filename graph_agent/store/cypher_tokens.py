@@ -27,6 +27,7 @@ _NAME_PART = r"A-Za-z0-9_$"
 _SCANNER = re.compile(
     rf"""
       (?P<space>[ \t\r\n]+)
+    | (?P<name>[{_NAME_START}][{_NAME_PART}]*+(?![^\x00-\x7f]))
     | (?P<comment>//[^\n]*|/\*(?s:.)*?\*/)
     | (?P<string>'(?:\\(?s:.)|[^'\\])*'|"(?:\\(?s:.)|[^"\\])*")
     | (?P<quoted>`[^`]*`)
@@ -37,6 +38,7 @@ _SCANNER = re.compile(
     re.VERBOSE,
 )
 _CURLY_PAIRS = {"‘": "’‘", "’": "’", "‚": "‘’", "‛": "’", "“": "”“", "”": "”", "„": "“”", "‟": "”", "«": "»"}
+_CURLY_REACH = 500  # characters of the longest string in typographic quotes; bounds the search for its end
 # Signs that only look like ASCII ones, beside those that NFKC folds (full-width forms).
 _LOOKALIKES = {
     "≠": "<>", "≤": "<=", "≥": ">=", "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "、": ",", "。": ".",
@@ -176,14 +178,14 @@ def _letter_follows(text: str, position: int) -> bool:
 
 def _curly_end(text: str, position: int) -> int | None:
     """Where a string in typographic quotes ends; an apostrophe between two letters does not end it."""
-    closers = _CURLY_PAIRS[text[position]]
-    for index in range(position + 1, len(text)):
-        if text[index] in closers:
-            apostrophe = (
-                text[index] == "’" and text[index - 1].isalpha() and text[index + 1 : index + 2].isalpha()
-            )
-            if not apostrophe:
-                return index + 1
+    closers = re.compile(f"[{_CURLY_PAIRS[text[position]]}]")
+    for match in closers.finditer(text, position + 1, position + _CURLY_REACH):
+        index = match.start()
+        apostrophe = (
+            match.group() == "’" and text[index - 1].isalpha() and text[index + 1 : index + 2].isalpha()
+        )
+        if not apostrophe:
+            return index + 1
     return None
 
 

@@ -4,7 +4,7 @@
 of a model's text (`extraction`), rewrites what FalkorDB reads otherwise when that is certain
 (`cypher_rewrites`, `cypher_predicates`, `cypher_pattern_rewrites`), and refuses everything that writes, reads files, could hang or kill
 the engine, or would be answered wrongly without an error (`guard_rules`, `cypher_ranges`,
-`guard_deviations`). All rules see tokens and their roles, never raw text.
+`cypher_growth`, `guard_deviations`). All rules see tokens and their roles, never raw text.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graph_agent.errors import QueryRefused
+from graph_agent.store.cypher_growth import check_growth
 from graph_agent.store.cypher_pattern_rewrites import pattern_edits
 from graph_agent.store.cypher_predicates import expression_edits, negation_edits, regex_edits
 from graph_agent.store.cypher_ranges import check_ranges
@@ -24,7 +25,13 @@ from graph_agent.store.cypher_tokens import Token, fold, significant, tokenize
 from graph_agent.store.extraction import extract_query
 from graph_agent.store.guard_deviations import check_deviations
 from graph_agent.store.guard_hints import hint_for_error
-from graph_agent.store.guard_rules import check_split_words, check_start, check_statement
+from graph_agent.store.guard_rules import (
+    check_count,
+    check_size,
+    check_split_words,
+    check_start,
+    check_statement,
+)
 
 __all__ = ["LENGTH_LIMIT", "Approved", "approve", "extract_query", "hint_for_error"]
 
@@ -70,12 +77,12 @@ def approve(
     query = extract_query(text) if extract else text
     _check_text(query)
     tokens = tokenize(query)
+    check_count(significant(tokens))
     check_split_words(tokens)
-    written = _rewrite(query, tokens, engine_version)
+    written, structure = _rewrite(query, tokens, engine_version)
     try:
-        structure = _structure(written.text)
         check_statement(structure)
-        check_ranges(structure, params)
+        check_growth(structure, check_ranges(structure, params))
         check_deviations(structure, engine_version)
     except QueryRefused as error:
         raise _led_back(error, written, tokens) from None
@@ -99,29 +106,28 @@ def _structure(text: str) -> Structure:
     return read_structure(significant(tokenize(text)))
 
 
-def _rewrite(query: str, tokens: Sequence[Token], engine_version: int | None) -> Rewritten:
+def _rewrite(query: str, tokens: Sequence[Token], engine_version: int | None) -> tuple[Rewritten, Structure]:
     """In passes, as the structure that a later one reads depends on the earlier."""
-    first = apply_edits(query, lexical_edits(tokens))
-    notes = list(first.notes)
-    current = first
-    passes = (
-        negation_edits,
-        regex_edits,
-        expression_edits,
-        lambda structure: pattern_edits(structure, engine_version),
-    )
-    for edits in passes:
-        try:
-            structure = _structure(current.text)
-            if current is first:
-                check_start(structure)  # prose and the like: say so before anything else
+    current = apply_edits(query, lexical_edits(tokens))
+    notes = list(current.notes)
+    try:
+        structure = _structure(current.text)
+        check_start(structure)  # prose and the like: say so before anything else
+        check_size(structure)
+        for edits in (
+            negation_edits,
+            regex_edits,
+            expression_edits,
+            lambda read: pattern_edits(read, engine_version),
+        ):
             changes = list(edits(structure))
-        except QueryRefused as error:
-            raise _led_back(error, current, tokens) from None
-        if changes:
-            current = apply_edits(current.text, changes, current.origin)
-            notes.extend(current.notes)
-    return Rewritten(current.text, tuple(notes), current.origin)
+            if changes:
+                current = apply_edits(current.text, changes, current.origin)
+                notes.extend(current.notes)
+                structure = _structure(current.text)
+    except QueryRefused as error:
+        raise _led_back(error, current, tokens) from None
+    return Rewritten(current.text, tuple(notes), current.origin), structure
 
 
 def _led_back(error: QueryRefused, written: Rewritten, tokens: Sequence[Token]) -> QueryRefused:

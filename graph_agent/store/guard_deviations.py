@@ -45,7 +45,7 @@ def check_deviations(structure: Structure, engine_version: int | None) -> None:
 
 def check_loop_names(structure: Structure) -> None:
     """No loop inside a loop with the same variable, where one of them is a reduce(): it kills 4.16.3."""
-    for opener in structure.loops:
+    for opener in sorted(structure.loops):
         variable = loop_variable(structure, opener)
         outer = structure.openers[opener]
         while variable is not None and outer >= 0:
@@ -65,14 +65,17 @@ def check_loop_names(structure: Structure) -> None:
 
 def check_reduce_names(structure: Structure) -> None:
     """A reduce()'s loop variable must name nothing else in the query: 4.22.1 hangs for good otherwise."""
-    for opener in structure.loops:
+    places: dict[str, list[int]] = {}
+    for index, token in enumerate(structure.tokens):
+        if token.name and token.kind != "param" and structure.roles[index] == "operand":
+            places.setdefault(token.name, []).append(index)
+    for opener in sorted(structure.loops):
         variable = loop_variable(structure, opener)
         if variable is None or not _is_reduce(structure, opener):
             continue
-        for index, token in enumerate(structure.tokens):
-            if token.name == variable.name and token.kind != "param" and structure.roles[index] == "operand":
-                if structure.sign(index + 1, "(") or _bound_by_loop(structure, index, variable.name):
-                    continue
+        for index in places[variable.name]:
+            token = structure.tokens[index]
+            if not structure.sign(index + 1, "(") and not _bound_by_loop(structure, index, variable.name):
                 raise _reused(
                     token, f"is the loop variable of a reduce() as well as a name at position {token.start}"
                 )

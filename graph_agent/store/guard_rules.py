@@ -132,8 +132,10 @@ def check_writes(structure: Structure) -> None:
 
 def _is_write(structure: Structure, index: int) -> bool:
     role = structure.roles[index]
-    if role in {"label", "property", "key"}:
+    if role in {"label", "property"}:
         return False
+    if role == "key":
+        return not structure.sign(index + 1, ":", ",", "}")
     if role != "operand" or structure.sign(index + 1, "("):
         return True  # as a function none of these words exists, so `create (` is no loss
     if structure.sign(index - 1, "$"):
@@ -177,7 +179,7 @@ def refuse_write(token: Token, follower: Token | None = None) -> QueryRefused:
 def check_procedures(structure: Structure) -> None:
     """CALL takes a subquery, or a procedure that is known only to read."""
     for index, token in enumerate(structure.tokens):
-        if token.word != "CALL" or structure.roles[index] != "clause" or structure.sign(index + 1, "{"):
+        if token.word != "CALL" or not _is_call(structure, index):
             continue
         name = _called(structure, index + 1)
         if structure.sign(index + 1, "("):
@@ -192,6 +194,17 @@ def check_procedures(structure: Structure) -> None:
                 word=name,
                 position=shown.start,
             )
+
+
+def _is_call(structure: Structure, index: int) -> bool:
+    follower = structure.token(index + 1)
+    if structure.roles[index] == "clause":
+        return not structure.sign(index + 1, "{")
+    # `call` as a variable is followed by a sign or a keyword; by another name, it may be the clause after all.
+    named = (
+        follower is not None and follower.kind in {"name", "quoted"} and follower.word not in _AFTER_VARIABLE
+    )
+    return structure.roles[index] in {"operand", "stray"} and named
 
 
 def _called(structure: Structure, index: int) -> str:
@@ -211,13 +224,18 @@ def check_brackets(structure: Structure) -> None:
         raise _refused(f"This {token.text} has no partner", token, "Close each (, [ and { once, in order.")
 
 
+def check_count(tokens: Sequence[Token]) -> None:
+    """Bound the number of tokens, and so what all other rules take."""
+    if len(tokens) > TOKEN_LIMIT:
+        raise _refused(
+            f"The query has more than {TOKEN_LIMIT:,} words and signs",
+            tokens[TOKEN_LIMIT],
+            "Pass long lists as `params`.",
+        )
+
+
 def check_size(structure: Structure) -> None:
     """Bound what stands in no time limit of the engine: parsing and planning."""
-    if len(structure.tokens) > TOKEN_LIMIT:
-        token = structure.tokens[TOKEN_LIMIT]
-        raise _refused(
-            f"The query has more than {TOKEN_LIMIT:,} words and signs", token, "Pass long lists as `params`."
-        )
     effort = 0
     for token, times in zip(structure.tokens, structure.effort, strict=True):
         effort += times

@@ -15,7 +15,7 @@ import falkordb
 import pytest
 import redis
 from cypher_traps import TRAPS
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisWarning
 
@@ -226,7 +226,8 @@ write_clause = st.sampled_from(
 harmless = st.tuples(st.lists(read_clause, max_size=3), returning).map(lambda p: [*p[0], p[1]])
 plain_clause = st.sampled_from(["MATCH (n:N)", "MATCH (n)", "MATCH (n)-[r]->(m)", "UNWIND [1, 2] AS x", "WITH n", "WITH *",
                                 "MATCH (n) WHERE n.set IS NULL", "WITH n, 1 AS set", "WITH n, 1 AS case", "OPTIONAL MATCH (n:M)",
-                                "MATCH (n) WITH n, n.i AS create ORDER BY create", "WITH n, 1 AS case WITH n, case"])  # fmt: skip
+                                "MATCH (n) WITH n, n.i AS create ORDER BY create", "WITH n, 1 AS case WITH n, case", "WITH n, 1 AS when, 1 AS case WITH n, when, case",
+                                "WITH n, true AS not, [1] AS in WITH n, not, in", "WITH n ORDER BY true NOT in"])  # fmt: skip
 hostile = st.tuples(
     st.one_of(st.lists(plain_clause, max_size=2).map(lambda p: ["MATCH (n)", *p]), st.lists(plain_clause, max_size=2),
               st.lists(read_clause, max_size=3)),
@@ -277,6 +278,7 @@ def spliced(draw: st.DrawFn) -> str:
 warnings.filterwarnings("ignore", category=HypothesisWarning)
 quick = settings(
     max_examples=EXAMPLES,
+    phases=(Phase.explicit, Phase.generate),  # the messages hold the query; shrinking thousands takes minutes
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],

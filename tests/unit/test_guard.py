@@ -73,6 +73,10 @@ WRITES = [
     ("MATCH (n) WITH n, 1 AS case WITH n, case SET n.x = 1 RETURN n", "SET", 41),
     ("MATCH (n) WITH n AS when, 1 AS case WITH when, case SET when.x = 1 RETURN 1", "SET", 52),
     ("MATCH (n) WITH n AS when, 1 AS case WITH when, case DELETE when RETURN 1", "DELETE", 52),
+    ("MATCH (n) WITH n, 1 AS case WITH n, case CALL { CREATE (:W) } RETURN n", "CREATE", 48),
+    ("MATCH (n) WITH n, 1 AS case WITH n, case MATCH (m) SET m.x = 1", "SET", 51),
+    ("MATCH (n) WITH n, 1 AS case WITH n, case UNION CREATE (:W)", "CREATE", 47),
+    ("MATCH (n) WITH n, 1 AS when, 1 AS case WITH n, case WITH when CALL { SET n.x = 1 }", "SET", 69),
     ("MATCH (n) RETURN n.x AS set SET n.y = 1", "SET", 28),
     ("MATCH (n) WITH * SET n.y = 1", "SET", 17),
     ("MATCH (n) WITH n ORDER BY n.x DESC SET n.y = 1", "SET", 35),
@@ -290,6 +294,34 @@ def test_loops_over_ranges_in_loops_are_bounded() -> None:
         in refusal("RETURN [a IN range(1, 50000) | [b IN range(1, 50000) | a * b]] AS l").message
     )
     assert approve("RETURN [a IN range(1, 100) | [b IN range(1, 100) | a * b]] AS l").cypher
+
+
+# Work and memory within one expression
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["RETURN size(reduce(s = 'aa', q IN range(1, 32) | s + s)) AS z", "RETURN reduce(s = [1], q IN range(1, 30) | s + s) AS z",
+     "WITH 'a' AS s " + "WITH s + s AS s " * 30 + "RETURN size(s)", "WITH 'a' AS s " + "WITH replace(s, 'a', 'aaaaaaaaaa') AS s " * 8 + "RETURN s",
+     "RETURN reduce(s = 'a', q IN range(1, 40) | replace(s, 'a', 'aa')) AS z", "WITH range(1, 100000) AS r RETURN size(" + "+".join(["r"] * 300) + ")",
+     "WITH range(1, 100000) AS r RETURN any(x IN r WHERE x IN r AND x = -1) AS z", "WITH range(1, 100000) AS r RETURN size([x IN r | r]) AS z",
+     "RETURN size([x IN range(1, 100000) WHERE NOT x IN range(1, x)]) AS z", "RETURN reduce(l = [], x IN range(1, 100000) | l + x) AS z",
+     "UNWIND range(1, 50000) AS x RETURN x, range(1, 50000) AS r", "WITH range(1, 100000) AS r WITH r AS q RETURN [x IN q | size(q) + size([y IN q | y])] AS z"],
+)  # fmt: skip
+def test_lists_and_texts_that_multiply_are_refused(query: str) -> None:
+    refusal(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["MATCH (n) WITH n, n.a + ' ' + n.b AS name RETURN name", "RETURN reduce(m = 0, q IN $l | CASE WHEN q > m THEN q ELSE m END) AS z",
+     "MATCH (n) RETURN reduce(l = [], q IN n.l | CASE WHEN q IN l THEN l ELSE l + q END) AS z", "RETURN reduce(s = $text, c IN ['a', 'b', 'c'] | replace(s, c, '')) AS z",
+     "MATCH (n) RETURN reduce(f = [0, 1], q IN $l | [f[1], f[0] + f[1]]) AS z", "WITH 1 AS a, 2 AS b WITH a + b AS c, a AS a RETURN a + c + a AS z",
+     "MATCH (n) WITH collect(n) AS ns RETURN [x IN ns | size([y IN ns WHERE y.a = x.a])] AS z", "UNWIND range(1, 1000) AS i WITH collect(i) AS l RETURN [x IN l | x * 2] AS z",
+     "MATCH (n) RETURN replace(replace(n.a, ' ', '_'), '\"', '') AS z", "RETURN [i IN range(1, 100000) | i * i] AS z", "MATCH (n) RETURN n.a + n.a + n.a + n.a AS z"],
+)  # fmt: skip
+def test_what_does_not_multiply_passes(query: str) -> None:
+    assert approve(query).cypher == query
 
 
 # Forms that kill an engine or are answered wrongly
