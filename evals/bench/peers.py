@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,6 @@ from graph_agent.embeddings import Embedder
 from graph_agent.retrieval.mirror import Passage
 from graph_agent.text import passage_text
 
-Timed = Callable[[Callable[[str], object], Sequence[str]], dict[str, float]]
 Search = Callable[[str], list[str]]
 """A question to chunk ids, best first."""
 
@@ -31,22 +30,21 @@ class Indexed(Protocol):
         """Their vectors."""
 
 
-def measure(
-    corpus: Indexed, embedder: Embedder, questions: Sequence[str], folder: Path, timed: Timed, limit: int
-) -> dict[str, Any]:
-    """Each installed peer's times; those that are not installed are named."""
-    found: dict[str, Any] = {}
+def build_all(
+    corpus: Indexed, embedder: Embedder, folder: Path, limit: int
+) -> tuple[dict[str, Search], dict[str, float | str]]:
+    """The searches of installed peers, and the seconds that each took to build (or that it is not installed)."""
+    searches: dict[str, Search] = {}
+    told: dict[str, float | str] = {}
     for name, build in PEERS.items():
+        began = time.perf_counter()
         try:
-            began = time.perf_counter()
-            search = build(corpus, embedder, folder, limit)
-            seconds = round(time.perf_counter() - began, 1)
-            search("warm up")
-            embedder._queries.clear()
-            found[name] = {"build_s": seconds, **timed(search, questions)}
+            searches[name] = build(corpus, embedder, folder, limit)
         except ImportError as error:
-            found[name] = f"not installed ({error.name})"
-    return found
+            told[name] = f"not installed ({error.name})"
+            continue
+        told[name] = round(time.perf_counter() - began, 1)
+    return searches, told
 
 
 def lancedb_hybrid(corpus: Indexed, embedder: Embedder, folder: Path, limit: int) -> Search:

@@ -22,8 +22,22 @@ from graph_agent.store import DocumentGraph
 from graph_agent.store.queries import ingest as statements
 from graph_agent.store.schema import ensure_schema
 from graph_agent.text import passage_text
+from graph_agent.text.postings import ChunkText, build_postings, encode_postings
+from graph_agent.vector_blocks import encode_block
 
 PER_DOCUMENT = 16
+_CUT = "synthetic/1"
+_SHOW = """
+MATCH (f:Folder {folder_id: 'root'})
+UNWIND $documents AS row
+CREATE (d:Document)
+SET d = row.properties
+CREATE (f)-[e:CONTAINS]->(d)
+SET e = row.place
+WITH d, row
+MATCH (s:MarkdownSection {section_id: row.first_section})
+CREATE (d)-[:HAS_SECTION]->(s)
+"""
 _EMBEDDED = 600  # real passages that are embedded; all vectors are made from these
 _NOISE = 0.35  # length of the noise added to a unit vector
 _WORD = re.compile(r"[A-Za-z]{4,}")
@@ -117,12 +131,27 @@ def write(graph: DocumentGraph, synthetic: Synthetic, model: str) -> None:
     for rows in _batches(synthetic.passages, 400):
         graph.write(statements.CREATE_SECTIONS, {"sections": [_section(passage) for passage in rows]})
     for start in range(0, len(synthetic.passages), 500):
-        ids = [passage.chunk_id for passage in synthetic.passages[start : start + 500]]
+        part = synthetic.passages[start : start + 500]
         graph.write(
-            statements.SET_VECTORS, {"ids": ids}, arrays={"vectors": synthetic.vectors[start : start + 500]}
+            statements.SET_VECTORS,
+            {"ids": [passage.chunk_id for passage in part], "texts": [passage.text for passage in part]},
+            arrays={"vectors": synthetic.vectors[start : start + 500]},
         )
+    for start in range(0, len(synthetic.passages), PER_DOCUMENT):
+        _keep_blocks(graph, synthetic, start, model)
     for rows in _batches(synthetic.passages[::PER_DOCUMENT], 200):
-        graph.write(statements.SHOW_DOCUMENTS, {"documents": [_document(passage) for passage in rows]})
+        graph.write(_SHOW, {"documents": [_document(passage) for passage in rows]})
+    graph.write(statements.BUMP_VERSION)
+
+
+def _keep_blocks(graph: DocumentGraph, synthetic: Synthetic, start: int, model: str) -> None:
+    """The postings and vectors of one document beside the graph, as ingest keeps them."""
+    own = synthetic.passages[start : start + PER_DOCUMENT]
+    name = own[0].section_id.split("::")[0]
+    chunks = [ChunkText(at, 0, passage.text, passage.breadcrumb) for at, passage in enumerate(own)]
+    graph.keys.hset("postings", {name: encode_postings(build_postings(chunks, "en"), _CUT)})
+    vectors = synthetic.vectors[start : start + PER_DOCUMENT]
+    graph.keys.hset("vectors", {name: encode_block(vectors, model=model, cut=_CUT)})
 
 
 def _batches(passages: list[Passage], size: int) -> Iterator[list[Passage]]:
@@ -148,10 +177,18 @@ def _section(passage: Passage) -> dict[str, object]:
 
 def _document(passage: Passage) -> dict[str, object]:
     name = passage.section_id.split("::")[0]
-    path = f"{name[:13]}/{name}.md"
+    filename = f"{name}.md"
+    path = f"{name[:13]}/{filename}"
     return {
-        "folder_id": "root", "path": path, "filename": f"{name}.md", "modified_at": 0.0, "source": f"/root/{path}",
-        "content_hash": name, "old_folder_id": None, "old_path": None, "top_sections": [passage.section_id],
-        "properties": {"markdown_hash": name, "title": passage.breadcrumb[0], "language": "en", "path": path,
-                       "filename": f"{name}.md", "chunker": "synthetic"},
-    }  # fmt: skip
+        "place": {"path": path, "filename": filename, "source": f"/root/{path}"},
+        "first_section": passage.section_id,
+        "properties": {
+            "content_hash": name,
+            "markdown_hash": name,
+            "title": passage.breadcrumb[0],
+            "language": "en",
+            "path": path,
+            "filename": filename,
+            "chunker": _CUT,
+        },
+    }
