@@ -11,7 +11,8 @@ from graph_agent.evals import Run, check_gate, run_set
 from graph_agent.settings import Settings
 from graph_agent.store import DocumentGraph
 
-# A little below what was measured (0.91, 0.91, 0.76 and 0.83, 0.92): one question more or less is no regression.
+# A little below what was measured (search 0.91, 0.91, 0.76, 0.83; extracts 0.91, 0.92, 0.92): one question more or
+# less is no regression. The gold section among the citations: 0.85 is the bar.
 RETRIEVAL = {
     "section.recall@10": 0.85,
     "document.recall@10": 0.85,
@@ -19,12 +20,13 @@ RETRIEVAL = {
     "span.recall@10": 0.75,
 }
 EXTRACTIVE = {
-    "citation.section": 0.80,
+    "citation.section": 0.85,
     "citation.document@5": 0.85,
+    "citation.recall": 0.85,
     "groundedness": 0.99,
     "citation.verified": 0.99,
 }
-WRONGLY_REFUSED = {"abstention.false": 0.15}
+WRONGLY_REFUSED = {"abstention.false": 0.06}
 
 
 @pytest.fixture
