@@ -20,3 +20,12 @@ def scripted_server() -> Iterator[ScriptedServer]:
     """A running server with an empty script; at the end nothing may have failed and no step be left."""
     with ScriptedServer() as server:
         yield server
+
+
+ORDER = ("unit", "integration", "browser")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Quick tests first; browser tests last, for Playwright's own event loop then runs until the end."""
+    root = Path(__file__).parent
+    items.sort(key=lambda item: ORDER.index(item.path.relative_to(root).parts[0]))
