@@ -113,7 +113,7 @@ class _Judge:
 
     def __init__(self, settings: Settings, prompt: str, name: str) -> None:
         from graph_agent.agent.calls import ModelCalls
-        from graph_agent.agent.models import chat_model
+        from graph_agent.chat_models.models import chat_model
 
         chat_model(settings)  # refused at once when it is not usable, not once per answer
         self._calls = ModelCalls(lambda: chat_model(settings), settings.model or "")

@@ -194,7 +194,7 @@ async def _cancel_all() -> None:
 
 def answerer(workspace: Workspace) -> Answerer:
     """Who answers with these settings: reads the configuration, asks nobody."""
-    from graph_agent.agent.models import endpoint_variable
+    from graph_agent.chat_models.models import endpoint_variable
 
     name = (workspace.settings.model or "").strip()
     if not name:

@@ -28,10 +28,10 @@ from graph_agent.agent.events import AgentEvent, Event, Finished
 from graph_agent.agent.extractive import ExtractiveReasoner
 from graph_agent.agent.graph import build_graph
 from graph_agent.agent.model_reasoner import ModelReasoner
-from graph_agent.agent.models import chat_model
 from graph_agent.agent.response import AgentResponse
 from graph_agent.agent.state import ScopeChoice, State, Turn
 from graph_agent.agent.toolbox import Toolbox
+from graph_agent.chat_models.models import chat_model
 from graph_agent.errors import BadArgument, EngineUnavailable, NotFound
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from graph_agent.agent.budget import Budget
-from graph_agent.agent.models import ContextTooLong, is_form_refusal, retry_after, trouble, unavailable
-from graph_agent.agent.replies import text_of
+from graph_agent.chat_models.models import ContextTooLong, is_form_refusal, retry_after, trouble, unavailable
+from graph_agent.chat_models.replies import text_of
 from graph_agent.errors import ModelUnavailable
 from graph_agent.text import estimate_tokens
 

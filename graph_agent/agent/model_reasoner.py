@@ -26,10 +26,10 @@ from graph_agent.agent.reasoner import (
     ReadRequest,
     ToolRequest,
 )
-from graph_agent.agent.replies import find_json, known_name, text_of, without_thinking
 from graph_agent.agent.response import Mode, Passage
 from graph_agent.agent.state import PlanState, Turn
 from graph_agent.agent.structured import structured
+from graph_agent.chat_models.replies import find_json, known_name, text_of, without_thinking
 from graph_agent.errors import ModelUnavailable
 from graph_agent.prompts import NAMES, Prompt, load
 from graph_agent.text import estimate_tokens
@@ -256,7 +256,7 @@ def _request(call: dict[str, Any], names: set[str]) -> ToolRequest:
 
 def refuses_tools(error: ModelUnavailable) -> bool:
     """Whether a failure means that the endpoint takes no tool schemas."""
-    from graph_agent.agent.models import is_form_refusal
+    from graph_agent.chat_models.models import is_form_refusal
 
     cause = error.__cause__
     return isinstance(cause, Exception) and is_form_refusal(cause)

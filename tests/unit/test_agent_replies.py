@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph_agent.agent.models import one_line, trouble, unavailable
-from graph_agent.agent.replies import (
+from graph_agent.chat_models.models import one_line, trouble, unavailable
+from graph_agent.chat_models.replies import (
     ThinkingFilter,
     find_json,
     known_name,

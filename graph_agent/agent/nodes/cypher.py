@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from graph_agent.agent.budget import OutOfBudget
-from graph_agent.agent.models import BadReply
 from graph_agent.agent.nodes.schema import schema_text
 from graph_agent.agent.reasoner import CypherRequest
 from graph_agent.agent.response import CypherRun
 from graph_agent.agent.stage import Step
 from graph_agent.agent.state import State, Update, plan_of
+from graph_agent.chat_models.models import BadReply
 
 SCHEMA_TOKENS = 2_600
 

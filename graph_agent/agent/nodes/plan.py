@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from graph_agent.agent.budget import OutOfBudget
-from graph_agent.agent.models import BadReply
 from graph_agent.agent.reasoner import PlanRequest
 from graph_agent.agent.stage import Step, failure
 from graph_agent.agent.state import PlanState, State, Update
+from graph_agent.chat_models.models import BadReply
 from graph_agent.errors import ModelUnavailable
 
 OPTIONAL = ("labels", "counts", "properties", "cypher", "search", "read")

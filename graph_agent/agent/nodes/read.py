@@ -8,7 +8,6 @@ from typing import Any
 
 from graph_agent.agent import calculate
 from graph_agent.agent.budget import OutOfBudget
-from graph_agent.agent.models import BadReply
 from graph_agent.agent.nodes.schema import cut_lines
 from graph_agent.agent.nodes.search import sections_of
 from graph_agent.agent.passages import merged_sources, section_passage
@@ -17,6 +16,7 @@ from graph_agent.agent.response import Passage, Source
 from graph_agent.agent.stage import Step
 from graph_agent.agent.state import ReadCall, State, Update, plan_of
 from graph_agent.agent.toolbox import Outcome
+from graph_agent.chat_models.models import BadReply
 from graph_agent.text import estimate_tokens
 
 DOCUMENT_TOOLS = ("get_document_toc", "get_section_content", "search_sections", "get_folder_toc")
