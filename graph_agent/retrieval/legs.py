@@ -21,7 +21,6 @@ Rows = npt.NDArray[np.intp]
 Float = npt.NDArray[np.float64]
 
 _EXACT = 2.0  # a passage whose own text is the query stands before any that merely holds it
-_TOPIC_WORDS = 3
 _PHRASE_ROWS = 200
 _READ_FOR_VERBATIM = 30
 _LEAST_HELD = 0.4
@@ -84,17 +83,11 @@ def keyword_leg(corpus: Corpus, query: Query, mask: Mask, count: int) -> Keyword
 
 
 def _exact(corpus: Corpus, query: Query, mask: Mask) -> Rows:
-    """Rows whose text is the query.
-
-    A word or two is asked as a topic, not as a passage that says no more than that; unless it comes as a
-    heading line.
-    """
-    if len(query.words) <= _TOPIC_WORDS and not query.text.startswith("#"):
-        return np.zeros(0, dtype=np.intp)
+    """Rows whose text is the query."""
     own = fingerprint(query.text)
-    return (
-        np.flatnonzero((corpus.fingerprints == np.uint64(own)) & mask) if own else np.zeros(0, dtype=np.intp)
-    )
+    if not own:
+        return np.zeros(0, dtype=np.intp)
+    return np.flatnonzero((corpus.fingerprints == np.uint64(own)) & mask)
 
 
 def coverage_of(corpus: Corpus, query: Query, row: int) -> tuple[float, list[str]]:

@@ -62,9 +62,11 @@ class Mirror:
     """Keeps a `Corpus` in step with a graph. Safe between threads."""
 
     def __init__(self, graph: DocumentGraph, *, vector_limit: int) -> None:
-        """Args:
-        graph: the graph.
-        vector_limit: chunks above which no vectors are held here (the engine searches them).
+        """A mirror that is empty until it is first asked.
+
+        Args:
+            graph: the graph.
+            vector_limit: chunks above which no vectors are held here (the engine searches them).
         """
         self._graph = graph
         self._limit = vector_limit

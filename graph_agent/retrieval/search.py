@@ -53,11 +53,16 @@ class Retriever:
         *,
         source: CorpusSource | None = None,
     ) -> None:
-        """Args:
-        graph: the graph; None only with a `source` of its own, and then without mode cypher.
-        embedder: turns queries into vectors; None searches by keywords alone.
-        settings: mirror_limit, rerank and its time limit.
-        source: where corpus and passages come from; default a mirror of the graph.
+        """A retriever; it reads nothing until it is first asked.
+
+        Args:
+            graph: the graph; None only with a `source` of its own, and then without mode cypher.
+            embedder: turns queries into vectors; None searches by keywords alone.
+            settings: mirror_limit, rerank and its time limit.
+            source: where corpus and passages come from; default a mirror of the graph.
+
+        Raises:
+            ConfigurationError: the setting `rerank` names nothing usable.
         """
         if source is None:
             if graph is None:

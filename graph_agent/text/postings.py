@@ -23,7 +23,7 @@ from graph_agent.text.terms import ANALYSER, surfaces, terms_of
 
 Int32 = npt.NDArray[np.int32]
 
-FORMAT = f"postings-1/{ANALYSER}"
+FORMAT = f"postings-2/{ANALYSER}"
 _MAX_TF = 65_535
 _LANGUAGE_SAMPLE = 4_000
 _FIELDS: tuple[tuple[str, str], ...] = (
@@ -87,9 +87,17 @@ class DocumentPostings:
 
 
 def fingerprint(text: str) -> int:
-    """64-bit hash of the folded words of a text: equal for texts that differ in marks and blanks only."""
+    """64-bit hash of the folded words of a text: equal for texts that differ in marks and blanks only.
+
+    A heading line alone counts as different from its words: who asks for "rationale" does not look for
+    a heading with nothing below it.
+    """
     folded = words(text)
-    return xxhash.xxh3_64_intdigest(" ".join(folded).encode()) if folded else 0
+    if not folded:
+        return 0
+    stripped = text.strip()
+    heading = stripped.startswith("#") and "\n" not in stripped
+    return xxhash.xxh3_64_intdigest(("# " if heading else "") + " ".join(folded))
 
 
 def analysis_language(named: str, chunks: Sequence[ChunkText]) -> str:

@@ -21,7 +21,24 @@ from graph_agent.text.postings import (
     fingerprint,
 )
 
-WORDS = ["anchor", "boat", "cargo", "deck", "engine", "ferry", "gale", "harbour", "island", "jetty", "keel", "lake", "mast", "net", "oar", "pier"]
+WORDS = [
+    "anchor",
+    "boat",
+    "cargo",
+    "deck",
+    "engine",
+    "ferry",
+    "gale",
+    "harbour",
+    "island",
+    "jetty",
+    "keel",
+    "lake",
+    "mast",
+    "net",
+    "oar",
+    "pier",
+]
 
 
 def document(draw: random.Random, chunks: int) -> DocumentPostings:
@@ -158,6 +175,8 @@ def test_fingerprints_ignore_marks_and_blanks() -> None:
     assert fingerprint("The  *Boat*, sank.") == fingerprint("the boat sank")
     assert fingerprint("the boat sank") != fingerprint("the boat sang")
     assert fingerprint("🎉 --") == 0
+    assert fingerprint("## Rationale\n") != fingerprint("rationale")
+    assert fingerprint("## Rationale\n\nIt works.") == fingerprint("rationale it works")
 
 
 def test_vocabulary_looks_up_parts_of_compounds() -> None:
