@@ -11,6 +11,7 @@ from graph_agent.evals.runner import Run
 from graph_agent.evals.runs import Judgement, Record
 from graph_agent.evals.summary import scores_of
 
+GOLD_ROWS = 20  # of a query's gold rows that are shown
 MAIN = {
     "retrieval": ("section.recall@10", "document.recall@10", "page.recall@10"),
     "answer": ("judge.correct", "answer.correct", "citation.recall"),
@@ -36,7 +37,9 @@ class Case:
         """The gold answer in words."""
         question = self.question
         if question.rows is not None:
-            return question.gold_cypher or f"{len(question.rows)} rows"
+            rows = [shown(row) for row in question.rows[:GOLD_ROWS]]
+            more = [f"({len(question.rows) - GOLD_ROWS} more rows)"] if len(question.rows) > GOLD_ROWS else []
+            return "\n".join([*([question.gold_cypher] if question.gold_cypher else []), *rows, *more])
         if question.answerable is False:
             return "not in the documents"
         return shown(question.answer)

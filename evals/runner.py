@@ -23,6 +23,7 @@ from graph_agent.evals.questions import Question, QuestionSet, digest_of
 from graph_agent.evals.runs import (
     Judgement,
     LineWriter,
+    Mode,
     Record,
     RunFolder,
     RunInfo,
@@ -108,6 +109,7 @@ def run_set(
     options = replace(options or RunOptions(), **changes)
     whole = source if isinstance(source, QuestionSet) else load_set(source)
     chosen = whole.chosen(limit=options.limit, sample=options.sample, types=options.types, ids=options.ids)
+    _require_fit(chosen, options.mode)
     progress = progress or Silent()
     with prepared(chosen, settings, ingest=options.ingest, progress=progress, base=base) as ready:
         info = describe(chosen, settings, options, ready)
@@ -123,6 +125,22 @@ def run_set(
     run = load_run(settings, folder.path)
     write_report(run)
     return run
+
+
+def _require_fit(chosen: QuestionSet, mode: Mode) -> None:
+    """Check that a set can be asked in a mode.
+
+    Raises:
+        ConfigurationError: it cannot; names the mode that fits.
+    """
+    if mode == "cypher" and not any(question.rows is not None for question in chosen.questions):
+        raise ConfigurationError(
+            f"{chosen.name} has no rows to compare a query's rows with.", "Use --mode retrieval or answer."
+        )
+    if mode != "cypher" and chosen.graphs:
+        raise ConfigurationError(
+            f"{chosen.name} asks graphs, not documents ({', '.join(chosen.graphs)}).", "Use --mode cypher."
+        )
 
 
 def load_run(settings: Settings, reference: str | Path) -> Run:
@@ -241,6 +259,7 @@ def _in_parallel(
     """Records as they come, a few questions at a time; no new one once there is a reason to stop."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="eval")
     waiting: set[Future[Record]] = set()
+    whole = False
     try:
         for question, repeat in todo:
             while len(waiting) >= workers:
@@ -252,8 +271,10 @@ def _in_parallel(
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             yield from (future.result() for future in done)
+        whole = True
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        # Cut short, by Ctrl-C or a full disk: closing the subject ends what is still being asked.
+        pool.shutdown(wait=whole, cancel_futures=True)
 
 
 class _Ledger:

@@ -341,9 +341,32 @@ def test_execution_accuracy(
     assert run.summary.metrics["cypher.execution"].value == wanted, wrong[:3]
 
 
-def test_queries_need_a_model(ask: Callable[..., Run]) -> None:
+def test_queries_need_a_model_and_a_mode_its_set(ask: Callable[..., Run]) -> None:
+    rows = Question.model_validate({"id": "q", "question": "How many?", "rows": [[34]]})
+    asked = QuestionSet("rows", (rows,), corpus=load_set("sample").corpus)
     with pytest.raises(ConfigurationError, match="chat model"):
+        ask(asked, mode="cypher")
+    with pytest.raises(ConfigurationError, match="no rows to compare"):
         ask(mode="cypher", limit=1)
+    with pytest.raises(ConfigurationError, match="--mode cypher"):
+        ask(replace(asked, graphs={"g": Path("g")}), mode="answer")
+
+
+def test_an_interrupt_keeps_what_was_answered(ask: Callable[..., Run], eval_settings: Settings) -> None:
+    class Interrupting(Stopping):
+        def advance(self, units: int = 1, detail: str = "") -> None:
+            super().advance(units, detail)
+            if self.asked == 7:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(mode="answer", limit=20, progress=Interrupting(10_000))
+    (cut,) = list_runs(eval_settings)
+    assert cut.state == "interrupted"
+    assert cut.done == 7
+    rest = Stopping(10_000)
+    assert ask(mode="answer", limit=20, progress=rest).info.state == "complete"
+    assert rest.total == 13
 
 
 # Comparing, gating, judging
