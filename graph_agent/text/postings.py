@@ -97,7 +97,7 @@ def fingerprint(text: str) -> int:
         return 0
     stripped = text.strip()
     heading = stripped.startswith("#") and "\n" not in stripped
-    return xxhash.xxh3_64_intdigest(("# " if heading else "") + " ".join(folded))
+    return xxhash.xxh3_64_intdigest((("# " if heading else "") + " ".join(folded)).encode())
 
 
 def analysis_language(named: str, chunks: Sequence[ChunkText]) -> str:
