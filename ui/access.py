@@ -286,13 +286,15 @@ def is_loopback(host: str) -> bool:
 def content_policy(nonce: str) -> str:
     """The content policy of a page: nothing from elsewhere, and no script but ours and Gradio's files.
 
+    Without a nonce, as for the login page, no script at all.
+
     `unsafe-eval` is for gr.HTML, which makes functions of templates (ours are constants); inline handlers and
     inline scripts stay forbidden.
     """
     return "; ".join(
         (
             "default-src 'self'",
-            f"script-src 'self' 'nonce-{nonce}' 'unsafe-eval'",
+            f"script-src 'self' 'nonce-{nonce}' 'unsafe-eval'" if nonce else "script-src 'none'",
             "style-src 'self' 'unsafe-inline'",
             "img-src 'self' data: blob:",
             "font-src 'self' data:",

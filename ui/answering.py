@@ -161,6 +161,7 @@ class Answering:
             asyncio.run_coroutine_threadsafe(_cancel_all(), loop).result(10.0)
             loop.call_soon_threadsafe(loop.stop)
             thread.join(10.0)
+            loop.close()
         if agent is not None:
             agent.close()
 
@@ -190,6 +191,9 @@ async def _cancel_all() -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+    loop = asyncio.get_running_loop()
+    await loop.shutdown_asyncgens()
+    await loop.shutdown_default_executor()
 
 
 def answerer(workspace: Workspace) -> Answerer:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+from graph_agent.evals.runner import list_runs
 from graph_agent.ui.components import data_of, html_panel, told
-from graph_agent.ui.evaluation_data import comparison, list_runs, run_view
+from graph_agent.ui.evaluation_data import compared, run_view
 from graph_agent.ui.sanitise import to_html
 from graph_agent.ui.templates import render
 
@@ -55,5 +56,5 @@ class EvaluationsPage:
     def compare(self, event: gr.EventData) -> str:
         """Two runs, the older one first."""
         data = data_of(event)
-        found = comparison(self._workspace.settings, data.get("before", ""), data.get("after", ""))
-        return str(render("compared.html", found=found))
+        view = compared(self._workspace.settings, data.get("before", ""), data.get("after", ""))
+        return str(render("compared.html", view=view))

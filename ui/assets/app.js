@@ -327,7 +327,20 @@ window.graphAgent = (() => {
   }
 
   function documentTree(element, trigger, watch, props, events) {
+    nameUploads();
     panel(element, trigger, watch, props, events, { local: { remove: asksAgain, document: () => showReader(true) } });
+  }
+
+  /** Gradio's upload button is called by other words than those that it shows; speech input needs the same. */
+  function nameUploads() {
+    const shelf = byId("shelf");
+    const name = () => {
+      const button = shelf.querySelector("#files button.upload-container, #files button[aria-dropeffect]");
+      const words = button && button.textContent.replace(/\s+/g, " ").trim();
+      if (words && button.getAttribute("aria-label") !== words) button.setAttribute("aria-label", words);
+    };
+    new MutationObserver(name).observe(shelf, { childList: true, subtree: true });
+    name();
   }
 
   /** On a narrow page the reader lies over the tree. */
