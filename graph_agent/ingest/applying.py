@@ -15,7 +15,7 @@ from graph_agent.ingest.reading import read_documents
 from graph_agent.ingest.report import FileFailure, Progress, SyncReport
 from graph_agent.ingest.rows import Cutting, Prepared
 from graph_agent.ingest.wordpieces import WordPieces
-from graph_agent.ingest.writing import Writer, collect_garbage, settle_places
+from graph_agent.ingest.writing import Writer
 from graph_agent.store import DocumentGraph
 
 BATCH_WEIGHT = 600_000  # characters per batch: a write of well under a second, so that readers hardly wait
@@ -45,9 +45,6 @@ def carry_out(
     kept = {source.place for source in plan.redo} - plan.moves
     gone = [source.replaces for source in lost if source.replaces and source.place not in kept]
     writer.hide([*plan.hide, *gone])
-    if not plan.is_empty:
-        collect_garbage(graph)
-        settle_places(graph)
 
 
 def _read_and_write(

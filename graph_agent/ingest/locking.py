@@ -17,6 +17,9 @@ LOCK = "sync-lock"
 VECTOR_LOCK = "vector-lock"
 RENEW_EVERY_S = 5.0
 
+_held: set[str] = set()
+"""Holders of this process that are at work or waiting."""
+
 
 @contextmanager
 def sync_lock(graph: DocumentGraph, *, name: str = LOCK, wait_s: float = 0.0) -> Iterator[None]:
@@ -26,15 +29,19 @@ def sync_lock(graph: DocumentGraph, *, name: str = LOCK, wait_s: float = 0.0) ->
         SyncInProgress: somebody else holds it; names the holder.
     """
     holder = f"process {os.getpid()} on {socket.gethostname()} ({uuid.uuid4().hex[:8]}{_namespace()})"
-    with graph.keys.lock(name, holder, wait_s=wait_s, is_gone=_is_gone) as lock:
-        done = threading.Event()
-        keeper = threading.Thread(target=_keep, args=(lock, done), name="lock-keeper", daemon=True)
-        keeper.start()
-        try:
-            yield
-        finally:
-            done.set()
-            keeper.join()
+    _held.add(holder)
+    try:
+        with graph.keys.lock(name, holder, wait_s=wait_s, is_gone=_is_gone) as lock:
+            done = threading.Event()
+            keeper = threading.Thread(target=_keep, args=(lock, done), name="lock-keeper", daemon=True)
+            keeper.start()
+            try:
+                yield
+            finally:
+                done.set()
+                keeper.join()
+    finally:
+        _held.discard(holder)
 
 
 def _keep(lock: Lock, done: threading.Event) -> None:
@@ -46,13 +53,15 @@ def _keep(lock: Lock, done: threading.Event) -> None:
 
 
 def _is_gone(holder: str) -> bool:
-    """Whether a lock's holder was a process of this machine that no longer lives."""
+    """Whether a lock's holder surely ended: a process of this machine that no longer lives, or a sync of ours."""
     words = holder.split()
     if len(words) != 5 or words[0] != "process" or words[3] != socket.gethostname():
         return False
     if not words[4].endswith(f"{_namespace()})"):
         return False  # another container of the same name: its process numbers mean nothing here
     try:
+        if int(words[1]) == os.getpid():
+            return holder not in _held  # the engine was away when it was let go
         os.kill(int(words[1]), 0)
     except ProcessLookupError:
         return True

@@ -77,8 +77,7 @@ def sync(
             carry_out(graph, embedder, plan, report, progress)
         finally:
             discovery.close()
-        if not plan.is_empty:
-            relink(graph)
+        settle(graph)
         report.relabelled = relabel(graph, discovery.roots, report)
         report.documents = int(graph.read(statements.COUNT_DOCUMENTS).scalar(0))
         report.seconds_to_search = time.perf_counter() - began
@@ -86,8 +85,7 @@ def sync(
     report.vectors, report.vectors_per_second = filled.vectors, round(filled.per_second, 1)
     report.vectors_reused, report.tokens_saved = filled.reused, filled.tokens_saved
     report.vectors_pending = filled.pending if options.vectors else _pending(graph)
-    if report.wrote or filled.vectors:
-        tidy_after_writing(graph, embedder.dimension)
+    tidy(graph)
     report.seconds = round(time.perf_counter() - began, 3)
     report.finished_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     with suppress(EngineUnavailable):
@@ -121,9 +119,8 @@ def remove(graph: DocumentGraph, paths: Sequence[Path | str], progress: Progress
     with sync_lock(graph):
         places = places_below(graph, paths)
         Writer(graph).hide(places)
-        collect_garbage(graph)
-        settle_places(graph)
-        relink(graph)
+        settle(graph)
+        tidy(graph)
         report.deleted = len(places)
         report.documents = int(graph.read(statements.COUNT_DOCUMENTS).scalar(0))
     report.seconds = round(time.perf_counter() - began, 3)
@@ -142,8 +139,31 @@ def reembed(graph: DocumentGraph, embedder: Embedder, progress: Progress | None 
             drop_vector_index(graph)
             clear_vectors(graph, embedder.name, embedder.dimension)
     filled = _embed(graph, embedder, progress or Silent(), None)
-    tidy_after_writing(graph, embedder.dimension)
+    tidy(graph)
     return filled
+
+
+def settle(graph: DocumentGraph) -> None:
+    """Bring what depends on several documents in step: leftovers, names by place, links; if there is need."""
+    if not _marks(graph).get("unsettled"):
+        return
+    collect_garbage(graph)
+    settle_places(graph)
+    relink(graph)
+    graph.write(statements.MARK_SETTLED)
+
+
+def tidy(graph: DocumentGraph) -> None:
+    """Rebuild the vector index and shorten the engine's file, if something was written since the last time."""
+    meta = read_meta(graph)
+    if meta is not None and _marks(graph).get("untidy"):
+        tidy_after_writing(graph, meta.dimension)
+        graph.write(statements.MARK_TIDY)
+
+
+def _marks(graph: DocumentGraph) -> dict[str, bool]:
+    rows = graph.read(statements.MARKS).dicts()
+    return {name: bool(value) for name, value in rows[0].items()} if rows else {}
 
 
 def _discover(graph: DocumentGraph, paths: Sequence[Path | str]) -> Discovery:

@@ -98,6 +98,7 @@ def fill_vectors(
     total = sum(int(row["missing"]) for row in missing)
     if not total:
         return Filled()
+    graph.write(statements.MARK_UNTIDY)  # first: a run that is killed must leave the mark
     progress.stage("Embedding passages", total)
     began = shown = time.perf_counter()
     done = reused = saved = 0

@@ -16,6 +16,7 @@ from redis.lock import Lock
 from graph_agent.errors import EngineUnavailable, SyncInProgress
 
 LOCK_TTL_S = 30.0
+_DELETE_IF_EQUAL = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"
 
 
 class KeySpace:
@@ -98,9 +99,10 @@ class KeySpace:
         key = self._prefix + name
         lock = Lock(self._client, key, timeout=LOCK_TTL_S, sleep=0.1, thread_local=False)
         left = self.get(name)
-        if left is not None and is_gone is not None and is_gone(left.decode("utf-8", "replace")):
-            self.delete(name)
         with _translated():
+            if left is not None and is_gone is not None and is_gone(left.decode("utf-8", "replace")):
+                # Only that holder's: somebody else may have taken the lock since.
+                self._client.eval(_DELETE_IF_EQUAL, 1, key, left)
             taken = lock.acquire(blocking=wait_s > 0, blocking_timeout=wait_s or None, token=holder)
         if not taken:
             other = cast("bytes | None", self._client.get(key)) or b"somebody who just finished"

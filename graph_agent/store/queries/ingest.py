@@ -65,10 +65,17 @@ CREATE (n)-[:HAS_CHUNK]->(:SectionChunk {chunk_id: c.chunk_id, index: c.index, m
   text: c.text, token_count: c.token_count, start_line: c.start_line, page: c.page})
 """
 
+# What a change of places leaves to be done is noted in the same step, so that a killed run's is not forgotten:
+# `unsettled`: documents' names, links; `untidy`: the vector index.
+MARKS = "MATCH (m:GraphMeta) RETURN m.unsettled AS unsettled, m.untidy AS untidy"
+MARK_UNTIDY = "MATCH (m:GraphMeta) SET m.untidy = true, m.graph_version = m.graph_version + 1"
+MARK_SETTLED = "MATCH (m:GraphMeta) SET m.unsettled = false"
+MARK_TIDY = "MATCH (m:GraphMeta) SET m.untidy = false"
+
 # One query, so one step: before it nothing of the new text can be found, after it nothing of the old.
 _MOVE_PLACES = """
 MATCH (m:GraphMeta)
-SET m.graph_version = m.graph_version + 1
+SET m.graph_version = m.graph_version + 1, m.unsettled = true, m.untidy = true
 WITH m
 UNWIND $documents AS row
 OPTIONAL MATCH (:Folder {folder_id: row.old_folder_id})-[old:CONTAINS {path: row.old_path}]->(:Document)
@@ -100,7 +107,7 @@ MERGE (d)-[:HAS_SECTION]->(s)
 
 HIDE_PLACES = """
 MATCH (m:GraphMeta)
-SET m.graph_version = m.graph_version + 1
+SET m.graph_version = m.graph_version + 1, m.unsettled = true, m.untidy = true
 WITH m
 UNWIND $places AS place
 MATCH (:Folder {folder_id: place.folder_id})-[e:CONTAINS {path: place.path}]->(:Document)
