@@ -28,7 +28,7 @@ browser:
 	@sh .ci/browser
 
 test: $(STAMP) browser
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(STAMP)
 	$(BIN)/ruff check .

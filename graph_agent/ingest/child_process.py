@@ -240,9 +240,19 @@ def bound_memory(megabytes: int) -> None:
 
 
 def peak_mb() -> float:
-    """Largest resident memory of this process so far, in MiB."""
+    """Largest resident memory of this process so far, in MiB.
+
+    Linux counts in `ru_maxrss` what the parent held when it started this process (getrusage(2) keeps the mark
+    over exec), so a large parent would make every child look large: there the kernel's own mark of this
+    program is read.
+    """
     import resource
 
+    with (
+        contextlib.suppress(OSError, StopIteration, ValueError),
+        open("/proc/self/status", encoding="ascii") as status,
+    ):
+        return int(next(line for line in status if line.startswith("VmHWM:")).split()[1]) / 1_024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (MEGABYTE if sys.platform == "darwin" else 1_024)
 

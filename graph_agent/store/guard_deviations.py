@@ -13,9 +13,7 @@ from graph_agent.store.cypher_patterns import Pattern, find_patterns
 from graph_agent.store.cypher_structure import Structure
 from graph_agent.store.cypher_tokens import Token
 
-# 4.16.3 is known not to have the fault of reduce(), 4.22.1 not to have that of pattern comprehensions;
-# versions between, and unknown ones, are taken to have both.
-_REDUCE_SAFE_UP_TO = 41603
+# 4.22.1 is known not to have the fault of pattern comprehensions; unknown versions are taken to have it.
 _COMPREHENSIONS_SAFE_FROM = 42201
 AGGREGATES = {
     "COUNT", "SUM", "AVG", "MIN", "MAX", "COLLECT", "STDEV", "STDEVP", "PERCENTILECONT", "PERCENTILEDISC",
@@ -34,8 +32,7 @@ def check_deviations(structure: Structure, engine_version: int | None) -> None:
     """
     patterns = find_patterns(structure)
     check_loop_names(structure)
-    if engine_version is None or engine_version > _REDUCE_SAFE_UP_TO:
-        check_reduce_names(structure)
+    check_reduce_names(structure)
     check_nested_patterns(structure, patterns, engine_version)
     check_loop_patterns(structure, patterns)
     check_exclusive_or(structure, patterns)
@@ -64,7 +61,10 @@ def check_loop_names(structure: Structure) -> None:
 
 
 def check_reduce_names(structure: Structure) -> None:
-    """A reduce()'s loop variable must name nothing else in the query: 4.22.1 hangs for good otherwise."""
+    """A reduce()'s loop variable must name nothing else in the query.
+
+    4.22.1 hangs for good otherwise; 4.16.3 mostly answers, but was seen to lose the column's name and to die.
+    """
     places: dict[str, list[int]] = {}
     for index, token in enumerate(structure.tokens):
         if token.name and token.kind != "param" and structure.roles[index] == "operand":

@@ -261,13 +261,11 @@ def test_forms_that_this_engine_answers_wrongly_or_dies_of_never_reach_it(people
     version = people.graph.engine.version
     reduce_alias = "RETURN reduce(s = 0, x IN [1, 2, 3] | s + x) AS x"
     nested = "MATCH (a:Person) RETURN [(a)-[:TRANSFER]->(b) | [(b)-[:TRANSFER]->(c) | c.name]] AS l"
+    with pytest.raises(QueryRefused, match="Rename"):
+        ask(people, reduce_alias)
     if version == 41603:
-        assert ask(people, reduce_alias).artifact["rows"] == [{"x": 6}]
         with pytest.raises(QueryRefused, match="CALL"):
             ask(people, nested)
-    else:
-        with pytest.raises(QueryRefused):
-            ask(people, reduce_alias)
     assert ask(people, "RETURN 1 AS one").artifact["rows"] == [{"one": 1}]
 
 

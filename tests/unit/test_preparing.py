@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -171,3 +173,15 @@ def test_leaving_early_leaves_nothing_running(tmp_path: Path) -> None:
         for number, _ in enumerate(read_documents([source(path, b"") for path in paths], two)):
             if number == 3:
                 break
+
+
+def test_memory_is_counted_without_the_parents() -> None:
+    """A process started by a large one is not large itself."""
+    program = (
+        "import subprocess, sys; held = bytearray(400 << 20); held[::4096] = b'x' * len(held[::4096]); "
+        "print(subprocess.run([sys.executable, '-c', "
+        "'from graph_agent.ingest.child_process import peak_mb; print(peak_mb())'], "
+        "capture_output=True, text=True, check=True).stdout)"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert 5 < float(found.stdout) < 200
