@@ -163,7 +163,7 @@ class _Judge:
     def _messages(self, case: Case) -> Sequence[BaseMessage]:
         from langchain_core.messages import HumanMessage, SystemMessage
 
-        from graph_agent.agent.fencing import fence
+        from graph_agent.chat_models.fencing import fence
 
         response = case.record.response or {}
         passages = "\n\n".join(

@@ -10,11 +10,11 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from graph_agent.agent.budget import Budget
 from graph_agent.agent.calls import ModelCalls, Piece, estimate_messages
-from graph_agent.agent.fencing import fence, plain
 from graph_agent.agent.passages import trimmed
 from graph_agent.agent.phrases import phrase
 from graph_agent.agent.reasoner import AnswerRequest, Done, Part, Remark, Replace, Text
 from graph_agent.agent.response import Passage
+from graph_agent.chat_models.fencing import fence, plain
 from graph_agent.chat_models.models import BadReply, ContextTooLong
 from graph_agent.chat_models.replies import ThinkingFilter, find_json, loop_start
 from graph_agent.errors import ModelUnavailable

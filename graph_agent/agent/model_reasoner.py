@@ -15,7 +15,6 @@ from graph_agent.agent.analysis import is_small_talk, talk_plan
 from graph_agent.agent.budget import Budget
 from graph_agent.agent.calls import ModelCalls
 from graph_agent.agent.cypher_examples import samples_for
-from graph_agent.agent.fencing import fence, plain
 from graph_agent.agent.model_answer import written_answer
 from graph_agent.agent.planning import Plan, planned
 from graph_agent.agent.reasoner import (
@@ -29,6 +28,7 @@ from graph_agent.agent.reasoner import (
 from graph_agent.agent.response import Mode, Passage
 from graph_agent.agent.state import PlanState, Turn
 from graph_agent.agent.structured import structured
+from graph_agent.chat_models.fencing import fence, plain
 from graph_agent.chat_models.replies import find_json, known_name, text_of, without_thinking
 from graph_agent.errors import ModelUnavailable
 from graph_agent.prompts import NAMES, Prompt, load

@@ -16,10 +16,10 @@ from graph_agent.agent import draw, routing
 from graph_agent.agent.budget import Budget, Limits, OutOfBudget
 from graph_agent.agent.calculate import build, evaluate, shown
 from graph_agent.agent.events import EVENT, Finished, Stage, StageFinished
-from graph_agent.agent.fencing import fence
 from graph_agent.agent.graph import STAGES, build_graph
 from graph_agent.agent.phrases import phrase
 from graph_agent.agent.response import AgentResponse
+from graph_agent.chat_models.fencing import fence
 from graph_agent.errors import BadArgument, ConfigurationError
 from graph_agent.prompts import NAMES, load
 
