@@ -187,7 +187,7 @@ class Embedder:
             if (known := self._queries.get(text)) is not None:
                 self._queries.move_to_end(text)
                 return known
-        vector = self._checked([self._model.query(text or " ")])[0]
+        vector: Vectors = self._checked([self._model.query(text or " ")])[0]
         with self._lock:
             self._queries[text] = vector
             while len(self._queries) > QUERY_CACHE_SIZE:
@@ -232,7 +232,10 @@ class Embedder:
 
     def token_offsets_of(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """`token_offsets` of many texts, on all cores."""
-        return [encoded.offsets for encoded in local_tokenizer().encode_batch(list(texts), add_special_tokens=False)]
+        return [
+            encoded.offsets
+            for encoded in local_tokenizer().encode_batch(list(texts), add_special_tokens=False)
+        ]
 
     def count_tokens(self, text: str) -> int:
         """Tokens of `text`, special tokens left out."""
@@ -330,7 +333,8 @@ def _init_embeddings(name: str) -> Embeddings:
             return _fastembed(model)
         from langchain.embeddings import init_embeddings
 
-        return cast("Embeddings", init_embeddings(name))
+        chosen: Embeddings = init_embeddings(name)
+        return chosen
     except ImportError as error:
         raise ConfigurationError(
             f"GRAPH_AGENT_EMBEDDINGS={name} needs a package that is not installed: {_one_line(error)}.",

@@ -19,7 +19,7 @@ from typing import Any
 
 import platformdirs
 
-from graph_agent.embeddings import Embedder, VectorCache, load_embedder
+from graph_agent.embeddings import Embedder, load_embedder
 from graph_agent.evals.bench import peers
 from graph_agent.evals.bench.corpora import (
     DATA,
@@ -34,6 +34,7 @@ from graph_agent.evals.bench.corpora import (
 from graph_agent.retrieval import Retriever
 from graph_agent.retrieval.results import Mode
 from graph_agent.settings import Settings
+from graph_agent.vector_cache import VectorCache
 
 LIMIT = 30
 MODES: tuple[Mode, ...] = ("bm25", "vector", "hybrid")

@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 import platformdirs
 
-from graph_agent.embeddings import Embedder, VectorCache, load_embedder
+from graph_agent.embeddings import Embedder, load_embedder
 from graph_agent.evals.bench import peers, synthetic
 from graph_agent.evals.bench.corpora import DATA
 from graph_agent.retrieval import Retriever
 from graph_agent.settings import Settings
 from graph_agent.store import DocumentGraph
 from graph_agent.store.schema import rebuild_vector_index
+from graph_agent.vector_cache import VectorCache
 
 LIMIT = 8
 

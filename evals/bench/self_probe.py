@@ -18,12 +18,13 @@ from pathlib import Path
 
 import platformdirs
 
-from graph_agent.embeddings import VectorCache, load_embedder
+from graph_agent.embeddings import load_embedder
 from graph_agent.evals.bench.corpora import DATA, SEED
 from graph_agent.ingest import sync
 from graph_agent.retrieval import Retriever
 from graph_agent.settings import Settings
 from graph_agent.store import DocumentGraph
+from graph_agent.vector_cache import VectorCache
 
 
 def probe(retriever: Retriever, graph: DocumentGraph, sample: int, draw: random.Random) -> dict[str, float]:

@@ -112,7 +112,9 @@ def _by_provider(name: str, provider: str, settings: Settings) -> BaseChatModel:
             f"Install them with: pip install langchain langchain-{provider.replace('_', '-')}",
         ) from None
     try:
-        made = init_chat_model(name, temperature=0.0, max_retries=0, timeout=settings.model_timeout_s)
+        made: BaseChatModel = init_chat_model(
+            name, temperature=0.0, max_retries=0, timeout=settings.model_timeout_s
+        )
     except ImportError as error:
         raise ConfigurationError(
             f"GRAPH_AGENT_MODEL={name} needs a package that is not installed: {one_line(error)}.",

@@ -197,7 +197,7 @@ class Connection:
         """Fill `info`; refuse server arrangements that are not supported."""
         client = self.plain()
         try:
-            server = cast("dict[str, Any]", client.info("server"))
+            server = client.info("server")
         except NoPermissionError:
             server = {}
         except RedisError as error:

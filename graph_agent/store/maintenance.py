@@ -59,7 +59,7 @@ def compact(connection: Connection) -> None:
         deadline = time.monotonic() + COMPACT_TIMEOUT_S
         while time.monotonic() < deadline:
             facts = client.info("persistence")
-            if not facts.get("aof_rewrite_in_progress") and not facts.get("aof_rewrite_scheduled"):  # type: ignore[union-attr]
+            if not facts.get("aof_rewrite_in_progress") and not facts.get("aof_rewrite_scheduled"):
                 return
             time.sleep(0.05)
     except GraphAgentError as error:
@@ -85,5 +85,5 @@ def repair_after_crash(connection: Connection, graph: DocumentGraph) -> None:
 
 def _has_grown(connection: Connection) -> bool:
     facts = connection.plain().info("persistence")
-    size, base = int(facts.get("aof_current_size", 0)), int(facts.get("aof_base_size", 0))  # type: ignore[union-attr]
+    size, base = int(facts.get("aof_current_size", 0)), int(facts.get("aof_base_size", 0))
     return size > COMPACT_ABOVE_BYTES and size > 2 * base

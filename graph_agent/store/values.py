@@ -94,7 +94,8 @@ def _is_vector(value: Any) -> bool:
 
 
 def _node_id(node: Any) -> int | None:
-    return node.id if isinstance(node, Node) else node
+    identifier: int | None = node.id if isinstance(node, Node) else node
+    return identifier
 
 
 def _check_name(name: str) -> None:

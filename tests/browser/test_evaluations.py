@@ -24,7 +24,9 @@ def evaluated(watched: Watched, sample: DocumentGraph, serve: Callable[..., Site
     site = serve(sample, settings={"data": tmp_path})
     settings = site.workspace.settings
     for mode in ("hybrid", "bm25"):
-        run_set("sample", settings, mode="retrieval", ids=IDS, search=mode_of(mode), base=sample, ingest=False)
+        run_set(
+            "sample", settings, mode="retrieval", ids=IDS, search=mode_of(mode), base=sample, ingest=False
+        )
     page = open_page(watched, site.url)
     turn_to(page, "Evaluations")
     page.wait_for_selector("#runs li:nth-child(2)")

@@ -159,7 +159,9 @@ def test_detect_language(text: str, language: str) -> None:
 
 
 def test_code_does_not_decide_the_language() -> None:
-    text = "Der Wert wird so gelesen:\n```\nfor x in the_list: if x is not None and x in that: return x\n```\n"
+    text = (
+        "Der Wert wird so gelesen:\n```\nfor x in the_list: if x is not None and x in that: return x\n```\n"
+    )
     assert detect_language(text) == "de"
 
 
