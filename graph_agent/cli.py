@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,6 +86,7 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--watch", is_flag=True, help="Stay and follow changes.")
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
 @click.option("--no-vectors", is_flag=True, help="Leave the embedding to a later run.")
+@click.option("--enrich", is_flag=True, help="Describe sections and documents by the chat model, too.")
 @click.option("--include", multiple=True, help="Take only files matching this glob (repeatable).")
 @click.option("--exclude", multiple=True, help="Leave out files matching this glob (repeatable).")
 @json_option
@@ -96,6 +97,7 @@ def ingest(
     watch: bool,
     dry_run: bool,
     no_vectors: bool,
+    enrich: bool,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     as_json: bool,
@@ -104,6 +106,7 @@ def ingest(
     from graph_agent.ingest import SyncOptions, preview, sync, watch_folders
 
     settings = _settings(include=include or None, exclude=exclude or None)
+    chat = _chat_model(settings) if enrich else None  # that none is set must not come out after an hour
     options = SyncOptions(name=name, vectors=not no_vectors)
     with _graph(settings) as graph, terminal.TerminalProgress(quiet=as_json) as progress:
         embedder = _embedder(settings)
@@ -115,10 +118,13 @@ def ingest(
                 click.echo("\n".join(terminal.safe(line) for line in plan.lines()) or "nothing to do")
             return PARTLY if plan.failed else OK
         report = sync(graph, embedder, paths, options, progress)
+        if chat is not None:
+            report.enrichment = _enrich(graph, chat, settings, paths, progress)
         _show_report(report, as_json)
         if watch:
             watch_folders(graph, embedder, paths, options, progress, lambda done: _show_report(done, as_json))
-    return PARTLY if report.failed else OK
+    unanswered = report.enrichment is not None and report.enrichment.failed
+    return PARTLY if report.failed or unanswered else OK
 
 
 @cli.command()
@@ -438,6 +444,20 @@ def _embedder(settings: Settings) -> Any:
     return load_embedder(settings)
 
 
+def _chat_model(settings: Settings) -> Any:
+    from graph_agent.chat_models.models import chat_model
+
+    return chat_model(settings)
+
+
+def _enrich(graph: Any, model: Any, settings: Settings, paths: Sequence[Path], progress: Any) -> Any:
+    from graph_agent.ingest import enrich, estimate_enrichment
+
+    name = str(settings.model)
+    terminal.note(f"To describe: {estimate_enrichment(graph, settings, name, paths).summary()}")
+    return enrich(graph, model, settings, model_name=name, paths=paths, progress=progress)
+
+
 def _run_tool(name: str, arguments: dict[str, Any], as_json: bool) -> int:
     with _tools() as context:
         from graph_agent.tools import call_tool
@@ -462,8 +482,12 @@ def _show_report(report: Any, as_json: bool) -> None:
     click.echo(f"{report.summary()}; {report.documents:,} documents in the graph ({report.seconds:.1f} s).")
     for failure in report.failed:
         terminal.note(f"failed: {failure.path}: {failure.reason}")
+    for reason, count in report.redone.items():
+        terminal.note(f"made anew: {count} x {reason}")
     for reason, count in report.skipped.items():
         terminal.note(f"left out: {count} x {reason}")
+    if report.enrichment is not None:
+        terminal.note(report.enrichment.summary())
     if report.vectors_pending:
         terminal.note(
             f"{report.vectors_pending:,} passages have no vector yet; the next ingest goes on with them."

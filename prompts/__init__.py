@@ -15,6 +15,11 @@ import xxhash
 from graph_agent.errors import ConfigurationError
 
 NAMES = ("plan", "cypher", "repair", "read", "answer", "rewrite")
+"""Of the agent."""
+
+INGEST_NAMES = ("enrich", "label")
+"""Of `ingest --enrich`."""
+
 MAX_CHARACTERS = 40_000
 _HOME = Path(__file__).parent
 
@@ -34,15 +39,16 @@ def load(name: str, overrides: Path | None = None) -> Prompt:
     Raises:
         ConfigurationError: there is no such prompt, or the user's file is not readable, empty or too long.
     """
-    if name not in NAMES:
-        raise ConfigurationError(f"There is no prompt {name!r}.", f"The prompts are {', '.join(NAMES)}.")
+    known = (*NAMES, *INGEST_NAMES)
+    if name not in known:
+        raise ConfigurationError(f"There is no prompt {name!r}.", f"The prompts are {', '.join(known)}.")
     own = overrides / f"{name}.md" if overrides is not None else None
     if own is not None and own.is_file():
         return _prompt(name, _own_text(own))
     return _built_in(name)
 
 
-@lru_cache(maxsize=len(NAMES))
+@lru_cache(maxsize=len(NAMES) + len(INGEST_NAMES))
 def _built_in(name: str) -> Prompt:
     return _prompt(name, (_HOME / f"{name}.md").read_text(encoding="utf-8"))
 

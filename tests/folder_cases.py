@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +129,48 @@ def not_found_by_index(graph: DocumentGraph, embedder: Embedder, limit: int = 40
         if not any(name == chunk_id or found_text == text for name, found_text in found):
             missed.append(str(chunk_id))
     return missed
+
+
+def give_up_rights() -> None:
+    """Make root an ordinary user for files, in this process and all that it starts (Linux; else nothing).
+
+    As `preexec_fn` of a subprocess: permission bits then count for it as they do for anybody else.
+    """
+    if not hasattr(os, "geteuid") or os.geteuid() != 0 or sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    for capability in (_DAC_OVERRIDE, _DAC_READ_SEARCH):
+        if libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+    sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable, twice 32 bits each
+    if libc.capget(header, sets) != 0:
+        raise OSError(ctypes.get_errno(), "capget")
+    for index in range(3):
+        sets[index] &= ~(1 << _DAC_OVERRIDE | 1 << _DAC_READ_SEARCH)
+    if libc.capset(header, sets) != 0:
+        raise OSError(ctypes.get_errno(), "capset")
+
+
+_PR_CAPBSET_DROP = 24
+_CAPABILITY_VERSION = 0x20080522
+_DAC_OVERRIDE, _DAC_READ_SEARCH = 1, 2
+
+
+def command(*arguments: str | Path, data: Path) -> subprocess.CompletedProcess[str]:
+    """Run `graph-agent` as an ordinary user would, with a data folder of the test's own."""
+    return subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from graph_agent.cli import main; main()",
+            *map(str, arguments),
+            "--data",
+            str(data),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        preexec_fn=give_up_rights,
+    )

@@ -100,7 +100,8 @@ class Watched:
         assert self.outside == []
         assert self.dialogs == []
         known = (*HARMLESS, *self.expected)
-        assert [problem for problem in self.problems if not any(part in problem for part in known)] == []
+        unknown = [problem for problem in self.problems if not any(part in problem for part in known)]
+        assert not unknown, "\n".join(unknown)
 
 
 def open_page(watched: Watched, url: str) -> Page:

@@ -289,18 +289,15 @@ def make_services(
     Raises:
         ConfigurationError: the model of the settings, or a prompt of the user's, is not usable.
     """
-    from graph_agent.embeddings import load_embedder
-    from graph_agent.retrieval import Retriever
     from graph_agent.tools import DocumentGraphToolkit, ToolContext
 
-    embedder = load_embedder(settings)
-    context = tool_context or ToolContext(graph, Retriever(graph, embedder, settings), settings)
+    context = tool_context or ToolContext(graph, settings=settings)
     tools = [*DocumentGraphToolkit(context=context).get_tools(), calculate.build()]
     return Services(
         settings=settings,
         tool_context=context,
         toolbox=Toolbox(tools),
-        extractive=ExtractiveReasoner(context, embedder),
+        extractive=ExtractiveReasoner(context, context.embedder),
         model=_model_reasoner(settings, model),
     )
 

@@ -50,11 +50,8 @@ _TITLED = re.compile(
     r"\b(?:section|heading|chapter|abschnitt|kapitel|uberschrift)s?\s+(?:that (?:is|are) )?(?:titled?|called|named|headed|with the title|namens|mit dem titel)\s*(?:exactly |genau )?"
 )
 _QUOTED = re.compile(
-    r"[\"\u201c\u201e\u201d\u00ab']([^\"\u201c\u201d\u201e\u00bb\n]{1,200}?)[\"\u201d\u201c\u00bb']"
-)
-_IN_FOLDER = re.compile(
-    r"\b(?:in|under|below|from|im|aus|unter)\s+(?:the |dem |den |der )?(?:folder |ordner |directory )?[\"\u201c']?([\w./-]+)[\"\u201d']?(?:\s+(?:folder|directory|ordner))?",
-    re.IGNORECASE,
+    r"\"([^\"\n]{1,200})\"|\u201c([^\u201d\n]{1,200})\u201d|\u201e([^\u201c\u201d\n]{1,200})[\u201c\u201d]|"
+    r"\u00ab\s?([^\u00bb\n]{1,200}?)\s?\u00bb|(?<!\w)'([^'\n]{1,200})'(?!\w)"
 )
 _NAMED_FOLDER = re.compile(r"\b(?:folder|directory|ordner)\b", re.IGNORECASE)
 _LEVEL = re.compile(r"\b(?:level|ebene)[- ]?(\d)")
@@ -101,8 +98,7 @@ def analysed(question: str) -> Question:
 
 
 def _structure(question: str, folded: str, language: str) -> Question:
-    quoted = _QUOTED.search(question)
-    title = quoted[1].strip() if quoted else ""
+    title = next(iter(quoted_texts(question)), "")
     level = _LEVEL.search(folded)
     number = int(level[1]) if level else 0
     count = _COUNT.search(folded)
@@ -120,6 +116,12 @@ def _structure(question: str, folded: str, language: str) -> Question:
     if _OUTLINE.search(folded) and re.search(r"\b(?:of|in|from|von|des|der|im|aus)\b", folded) and not count:
         return Question("structure", language, "outline", "sections", title)
     return Question("fact", language)
+
+
+def quoted_texts(question: str) -> list[str]:
+    """What stands in quotation marks of any country, in order."""
+    found = (next(group for group in match.groups() if group) for match in _QUOTED.finditer(question))
+    return [text.strip() for text in found if text.strip()]
 
 
 def _target(word: str) -> str:

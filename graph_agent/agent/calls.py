@@ -12,12 +12,13 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from graph_agent.agent.budget import Budget
 from graph_agent.chat_models.models import ContextTooLong, is_form_refusal, retry_after, trouble, unavailable
+from graph_agent.chat_models.quirks import Quirks
 from graph_agent.chat_models.replies import text_of
 from graph_agent.errors import ModelUnavailable
 from graph_agent.text import estimate_tokens
@@ -34,22 +35,6 @@ LONGEST_PAUSE_S = 10.0
 MESSAGE_TOKENS = 4  # what a provider adds per message
 # LangGraph leaves calls with this tag out of its own token stream: only the answer belongs there.
 NO_STREAM = "nostream"
-_OPTIONAL = ("temperature", "stream_options", "max_completion_tokens", "max_tokens")
-
-
-@dataclass
-class Quirks:
-    """What the endpoint does not understand, learned from its refusals.
-
-    Attributes:
-        structured: the best way to structured output that is not known to fail.
-        tools: whether it takes tool schemas.
-        without: optional parameters that it refused.
-    """
-
-    structured: str = "json_schema"
-    tools: bool = True
-    without: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -164,23 +149,10 @@ class ModelCalls:
 
     async def _bound(self, options: dict[str, Any]) -> Any:
         loop = asyncio.get_running_loop()
-        model: Any = self._models.get(loop)
+        model = self._models.get(loop)
         if model is None:
             model = self._models[loop] = await asyncio.to_thread(self._make)
-        if self.quirks.without:
-            fields: dict[str, Any] = {
-                name: None for name in self.quirks.without if name in type(model).model_fields
-            }
-            if "stream_options" in self.quirks.without:
-                fields["stream_usage"] = False
-            if "max_completion_tokens" in self.quirks.without:
-                fields["max_tokens"] = None
-            model = model.model_copy(update=fields)
-        tools = options.get("tools")
-        rest = {key: value for key, value in options.items() if key != "tools"}
-        if tools:
-            return model.bind_tools(tools, **rest)
-        return model.bind(**rest) if rest else model
+        return self.quirks.bound(model, options)
 
     def _patience(self, budget: Budget) -> float:
         return max(0.05, min(budget.limits.model_timeout_s, budget.seconds_left))
@@ -193,7 +165,7 @@ class ModelCalls:
             budget.require(0)  # it was our own limit, not the model's silence
         kind = trouble(error)
         log.warning("model call failed (%s): %s", kind, type(error).__name__)
-        mended = kind == "parameter" and self._drop_parameter(error)
+        mended = kind == "parameter" and self.quirks.drop_parameter(error)
         last = attempt + 1 >= ATTEMPTS
         if fall_through and is_form_refusal(error) and not mended:
             raise unavailable(error, self.name) from error
@@ -207,16 +179,6 @@ class ModelCalls:
         if pause >= budget.seconds_left:
             raise unavailable(error, self.name) from error
         await asyncio.sleep(pause)
-
-    def _drop_parameter(self, error: Exception) -> bool:
-        """Leave out an optional parameter that the refusal names; False when it names none."""
-        text = str(error).lower()
-        named = {name for name in _OPTIONAL if name in text or name.replace("_", " ") in text}
-        if "max_tokens" in named:
-            named.add("max_completion_tokens")
-        fresh = named - self.quirks.without
-        self.quirks.without |= fresh
-        return bool(fresh)
 
     def _count(self, budget: Budget, estimate: int, reply: Any, shown: str = "") -> None:
         usage = getattr(reply, "usage_metadata", None) or {}

@@ -216,6 +216,9 @@ def _shown(extract: Extract) -> list[str]:
         columns = extract.header.count("|") - 1
         lines += [f"> {escaped(extract.header.strip())}", f"> |{'---|' * max(1, columns)}"]
     lines += [f"> {line.rstrip()}" if line.strip() else ">" for line in quote.splitlines()]
+    fences = [line for line in lines if line.startswith("> ```")]
+    if len(fences) % 2:
+        lines.append("> ```")  # a code block that was cut must not swallow what follows
     return [*lines, ""]
 
 

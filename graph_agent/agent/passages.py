@@ -19,6 +19,7 @@ TABLE_TOKENS = 500  # rows put back around a piece of a table, at most
 SECTIONS_OF_DOCUMENT = 3  # before others had their turn
 SECTIONS_OF_LEADING = 6  # of the two best documents
 LEADING = 2
+CERTAIN = 5  # documents that get a passage whatever their place
 _HITS_OF_SECTION = 3
 
 
@@ -161,25 +162,38 @@ def pack(
 ) -> list[Passage]:
     """Passages in rank order, at most `budget` tokens and `most` of them; of one document some at first.
 
-    A section that fits is taken whole; of a larger one the pieces that matched, and around a piece of a
+    The best documents are all among them. A section that fits is taken whole; of a larger one the pieces that matched, and around a piece of a
     table its header and neighbouring rows.
     """
-    packed: list[Passage] = []
+    documents = ranked_documents(found)
+    ranked = _varied(_by_section(found, sections), set(documents[:LEADING]))
+    spans: dict[int, tuple[int, int]] = {}
     left = budget
-    leading = set(ranked_documents(found)[:LEADING])
-    for pieces in _varied(_by_section(found, sections), leading):
-        whole = pieces.section.text
+    for position in _by_need(ranked, documents[:CERTAIN]):
+        if len(spans) >= most or left < 40:
+            break
+        whole = ranked[position].section.text
         options = [(0, len(whole))] if estimate_tokens(whole) <= WHOLE_TOKENS else []
-        options += [_window(pieces)]
+        options.append(_window(ranked[position]))
         for start, end in options:
             tokens = estimate_tokens(whole[start:end])
             if whole[start:end].strip() and tokens <= left:
-                packed.append(_passage(pieces, start, end, first_number + len(packed)))
+                spans[position] = start, end
                 left -= tokens
                 break
-        if len(packed) >= most or left < 40:
-            break
-    return packed
+    return [
+        _passage(ranked[position], *spans[position], first_number + number)
+        for number, position in enumerate(sorted(spans))
+    ]
+
+
+def _by_need(ranked: Sequence[_Pieces], certain: Sequence[str]) -> list[int]:
+    """Positions in the order in which they get room: the best section of each of the best documents, then by rank."""
+    first: dict[str, int] = {}
+    for position, pieces in enumerate(ranked):
+        first.setdefault(pieces.first.document_id, position)
+    needed = [first[name] for name in certain if name in first]
+    return list(dict.fromkeys([*needed, *range(len(ranked))]))
 
 
 def section_passage(section: Section, n: int, *, start: int = 0, end: int | None = None) -> Passage:

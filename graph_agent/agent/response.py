@@ -207,6 +207,7 @@ class AgentResponse(Record):
         answered: False when the documents do not hold the answer, or it could not be looked for.
         mode: who wrote the answer: a model, or extracts of the best passages.
         sources: documents among all search results, in rank order.
+        seconds: wall time of the question, as in `usage`.
         passages: what may be cited, by n.
         prompts: content hash by name of each prompt that was used.
         notes: what the reader should know: limits that were met, results cut, weaker ways taken.
@@ -227,13 +228,9 @@ class AgentResponse(Record):
     cypher: list[CypherRun] = Field(default_factory=list)
     calculations: list[Calculation] = Field(default_factory=list)
     usage: Usage = Field(default_factory=Usage)
+    seconds: float = 0.0
     coverage: Coverage = Field(default_factory=Coverage)
     verdict: Verdict = Field(default_factory=Verdict)
     prompts: dict[str, str] = Field(default_factory=dict)
     notes: list[str] = Field(default_factory=list)
     error: Failure | None = None
-
-    @property
-    def seconds(self) -> float:
-        """Wall time of the question."""
-        return self.usage.seconds

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graph_agent.agent.analysis import Question
+from graph_agent.agent.analysis import Question, quoted_texts
 from graph_agent.agent.cypher_examples import literal, quoted
 from graph_agent.store.skeleton import PropertyFact
 from graph_agent.text import STOP_WORDS, fold, terms, words
@@ -120,12 +120,7 @@ def property_conditions(question: str, properties: Iterable[PropertyFact]) -> li
     """Conditions on documents that a question names by property and value: `status superseded`, `language (de)`."""
     folded = set(words(question))
     stems = set(terms(question, "en")) | set(terms(question, "de"))
-    quotes = [
-        match.strip()
-        for match in re.findall(
-            r"[\"\u201c\u201e']([^\"\u201c\u201d\u201e']{1,80})[\"\u201d\u201c']", question
-        )
-    ]
+    quotes = quoted_texts(question)
     conditions = []
     for fact in properties:
         if fact.name in OWN_PROPERTIES or not _named(fact.name, stems):
@@ -204,8 +199,8 @@ def _singular(word: str) -> str:
 
 def _proper_name(question: str) -> str:
     """What a question names: quoted text, else the longest run of capitalised words after the first."""
-    if match := re.search(r"[\"\u201c\u201e']([^\"\u201c\u201d\u201e']{2,80})[\"\u201d\u201c']", question):
-        return match[1].strip()
+    if quotes := quoted_texts(question):
+        return quotes[0]
     runs = re.findall(
         r"(?<!^)(?<=[\s(])(?:[A-Z\u00c0-\u00de][\w'\u2019.&-]*)(?:\s+(?:of|the|and|[A-Z\u00c0-\u00de0-9][\w'\u2019.&-]*))*",
         question,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -29,9 +30,19 @@ def cutting_of(graph: DocumentGraph, embedder: Embedder) -> Cutting:
 
 
 def carry_out(
-    graph: DocumentGraph, embedder: Embedder, plan: Plan, report: SyncReport, progress: Progress
+    graph: DocumentGraph,
+    embedder: Embedder,
+    plan: Plan,
+    report: SyncReport,
+    progress: Progress,
+    *,
+    stop: threading.Event | None = None,
 ) -> None:
-    """Convert and write what a plan names; files that fail are reported and the rest goes on."""
+    """Convert and write what a plan names; files that fail are reported and the rest goes on.
+
+    Args:
+        stop: when set, what was read is written and the other files are left to the next run.
+    """
     redo: dict[str, list[Place]] = defaultdict(list)
     for source in plan.redo:
         if source.replaces is not None:
@@ -39,7 +50,7 @@ def carry_out(
     writer = Writer(graph, redo)
     writer.show(plan.show)
     writer.touch(plan.touched)
-    lost = _read_and_write(graph, embedder, plan, writer, report, progress)
+    lost = _read_and_write(graph, embedder, plan, writer, report, progress, stop)
     # A file that changed into something unreadable: its old text is no longer what the file says. One that
     # was only to be made anew keeps what it has.
     kept = {source.place for source in plan.redo} - plan.moves
@@ -54,6 +65,7 @@ def _read_and_write(
     writer: Writer,
     report: SyncReport,
     progress: Progress,
+    stop: threading.Event | None,
 ) -> list[Source]:
     """Bring the files in, and give back those that could not be."""
     todo = plan.write + plan.redo
@@ -61,6 +73,7 @@ def _read_and_write(
         return []
     progress.stage("Reading documents", len(todo))
     lost: list[Source] = []
+    taken: set[tuple[str, str]] = set()
     waiting: list[Future[list[tuple[Source, str]]]] = []
 
     def settle(most: int) -> None:
@@ -79,8 +92,16 @@ def _read_and_write(
             report.sections += sum(len(document.sections) for _, document in batch)
             report.chunks += sum(document.chunk_count for _, document in batch)
             waiting.append(executor.submit(writer.write, batch))
+            taken |= {source.place for source, _ in batch}
             settle(BATCHES_AHEAD)
+            if stop is not None and stop.is_set():
+                break
         settle(0)
+    taken |= {source.place for source in lost}
+    for source in todo:
+        if source.place not in taken:
+            _uncount(source, plan, report)
+            report.left += 1
     return lost
 
 
@@ -113,6 +134,11 @@ def _lose(source: Source, reason: str, plan: Plan, report: SyncReport, lost: lis
     """Report a file that is not taken after all."""
     report.failed.append(FileFailure(source.file.path, reason))
     lost.append(source)
+    _uncount(source, plan, report)
+
+
+def _uncount(source: Source, plan: Plan, report: SyncReport) -> None:
+    """Take a file out of what the report says was done."""
     if source.place in plan.moves:
         report.moved -= 1
     elif source.replaces is None:

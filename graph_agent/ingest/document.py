@@ -26,7 +26,7 @@ RESERVED_PROPERTIES = frozenset(
         # our properties of a Document
         "content_hash", "markdown_hash", "filename", "path", "source", "title", "media_type", "language",
         "token_count", "section_count", "page_count", "description", "description_source", "summary",
-        "keywords", "date", "date_source", "ingested_at", "converter", "chunker", "warnings",
+        "keywords", "date", "date_source", "ingested_at", "converter", "chunker", "warnings", "enriched",
         # what a person or a model who reads `n.text` takes for ours
         "text", "embedding", "section_id", "chunk_id", "folder_id", "document_id", "sequence",
         "parent_section_id",

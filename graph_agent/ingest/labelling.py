@@ -53,13 +53,17 @@ def relabel(graph: DocumentGraph, roots: Sequence[Root], report: SyncReport) -> 
             continue
         content_hash = str(row["content_hash"])
         decided.add(content_hash)
-        for facet, resolution in classification.resolve(row["path"], _metadata(row["properties"])).items():
-            wanted |= _label(content_hash, facet, resolution, present.get(content_hash, set()))
+        for facet, resolution in classification.resolve(row["path"], metadata_of(row["properties"])).items():
+            values = {
+                value.name for each in classification.facets if each.name == facet for value in each.values
+            }
+            known = {label for label in present.get(content_hash, set()) if label[2] in values}
+            wanted |= _label(content_hash, facet, resolution, known)
     now = {label for content_hash in decided for label in present.get(content_hash, set())}
     stale, missing = sorted(now - wanted), sorted(wanted - now)
     for statement, rows in ((statements.DELETE_LABELS, stale), (statements.MERGE_LABELS, missing)):
         for start in range(0, len(rows), BATCH):
-            graph.write(statement, {"rows": [list(row) for row in rows[start : start + BATCH]]})
+            graph.write(statement, {"rows": [[*row, None] for row in rows[start : start + BATCH]]})
     changed = len({row[0] for row in (*stale, *missing)})
     if changed:
         graph.write(statements.UNUSED_LABELS)
@@ -84,7 +88,7 @@ def _present(graph: DocumentGraph) -> dict[str, set[Label]]:
     return found
 
 
-def _metadata(properties: dict[str, Any]) -> dict[str, Any]:
+def metadata_of(properties: dict[str, Any]) -> dict[str, Any]:
     """A document's front matter under the names that its author used."""
     return properties | {
         key.removeprefix(RENAMED): value for key, value in properties.items() if key.startswith(RENAMED)

@@ -15,6 +15,7 @@ from graph_agent.store import DocumentGraph
 
 LOCK = "sync-lock"
 VECTOR_LOCK = "vector-lock"
+ENRICH_LOCK = "enrich-lock"
 RENEW_EVERY_S = 5.0
 
 _held: set[str] = set()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from graph_agent.ingest.discover import Failure
+
+if TYPE_CHECKING:
+    from graph_agent.ingest.enrich import EnrichReport
 
 
 class Progress(Protocol):
@@ -52,6 +55,8 @@ class SyncReport:
         vectors: embedded in this run; `vectors_pending`: still to come.
         vectors_per_second: speed of embedding.
         vectors_reused: of those, known from an equal text; `tokens_saved`: what the model did not have to read.
+        left: files that were to be read when the sync was stopped; the next run goes on with them.
+        enrichment: what a chat model added, when it was asked to.
         seconds: wall time; `seconds_to_search`: until keywords and tables of contents were ready.
     """
 
@@ -67,6 +72,7 @@ class SyncReport:
     warnings: list[FileFailure] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)
+    left: int = 0
     documents: int = 0
     sections: int = 0
     chunks: int = 0
@@ -77,6 +83,7 @@ class SyncReport:
     tokens_saved: int = 0
     seconds: float = 0.0
     seconds_to_search: float = 0.0
+    enrichment: EnrichReport | None = None
 
     @property
     def wrote(self) -> bool:

@@ -58,6 +58,9 @@ def sync(
 ) -> SyncReport:
     """Bring folders, files and zips into the graph, or into step with it.
 
+    Args:
+        stop: when set, what was begun is finished and the rest is left to the next run.
+
     Raises:
         ConfigurationError: nothing to read at any of the paths; a graph or model that does not fit.
         SyncInProgress: another process syncs this graph; names it.
@@ -74,7 +77,7 @@ def sync(
         try:
             plan = _plan(graph, embedder, discovery, options, progress)
             _fill_report(report, plan, discovery)
-            carry_out(graph, embedder, plan, report, progress)
+            carry_out(graph, embedder, plan, report, progress, stop=stop)
         finally:
             discovery.close()
         settle(graph)

@@ -73,7 +73,8 @@ class Mirror:
         self._corpus = Corpus(version=-1)
         self._cuts: dict[str, str] = {}
         self._model: tuple[str, int] = ("", 0)
-        self._checked = 0.0
+        self._checked = -_RECHECK_S
+        self._pending = False
         self._lock = threading.Lock()
         self._texts = _PassageCache()
 
@@ -90,12 +91,14 @@ class Mirror:
         """
         version = self._graph.version()
         corpus = self._corpus
-        if version == corpus.version and not self._vectors_due(corpus):
+        if version == corpus.version and not self._vectors_due():
             return corpus
         with self._lock:
             if version != self._corpus.version:
+                version = self._graph.version()  # while we waited, another thread may have gone further
+            if version != self._corpus.version:
                 self._refresh(version)
-            elif self._vectors_due(self._corpus):
+            if self._vectors_due():
                 self._load_vectors()
             return self._corpus
 
@@ -121,10 +124,9 @@ class Mirror:
             found.update(fresh)
         return found
 
-    def _vectors_due(self, corpus: Corpus) -> bool:
-        if corpus.coverage.complete or corpus.vectors is None:
-            return False
-        return time.monotonic() - self._checked > _RECHECK_S
+    def _vectors_due(self) -> bool:
+        """Whether vectors are still to come, and were not asked for just now."""
+        return self._pending and time.monotonic() - self._checked > _RECHECK_S
 
     def _refresh(self, version: int) -> None:
         # The version is read before the data: a change in between only means one more refresh.
@@ -133,16 +135,16 @@ class Mirror:
         removed = [name for name, cut in self._cuts.items() if cuts.get(name) != cut]
         wanted = {name: cut for name, cut in cuts.items() if self._cuts.get(name) != cut}
         added = dict(load_postings(self._graph, wanted, languages_of(documents)))
+        # Until they are loaded, also when that fails; before the new picture shows, so that nobody takes it without
+        self._pending, self._checked = True, -_RECHECK_S
         self._corpus = changed_corpus(
             self._corpus, version=version, documents=documents, folders=folders, added=added, removed=removed
         )
         self._cuts = cuts
         if removed:
             self._texts.clear()
-        self._load_vectors()
 
     def _load_vectors(self) -> None:
-        self._checked = time.monotonic()
         rows = self._graph.read(statements.EMBEDDING_MODEL).rows
         model = (str(rows[0][0] or ""), int(rows[0][1] or 0)) if rows else ("", 0)
         corpus = self._corpus
@@ -157,6 +159,10 @@ class Mirror:
             }
             blocks = dict(load_vectors(self._graph, pending, model=model[0], dimension=model[1]))
             corpus = with_vectors(corpus, blocks, model[1])
+            self._pending = not corpus.coverage.complete
+        else:
+            self._pending = False
+        self._checked = time.monotonic()
         self._corpus = corpus
 
 

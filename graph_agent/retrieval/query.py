@@ -15,6 +15,7 @@ _MAX_WORDS = 1_500  # distinct words of a query that are looked up; a chunk's ow
 _QUOTED = re.compile(
     r'(?<!\w)"([^"\n]{2,2000})"(?!\w)|“([^”“\n]{2,2000})”|„([^“”„\n]{2,2000})[“”]|«([^»«\n]{2,2000})»|「([^」\n]{2,2000})」'
 )
+_HYPHENATED = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _UNSPACED_LANGUAGES = frozenset({"zh", "ja", "ko", "th"})
@@ -36,7 +37,7 @@ class Query:
         words: folded words of the whole query, in order.
         terms: what is looked up; `QueryTerm.group` counts the query's distinct words.
         surfaces: the folded word of each group.
-        identifiers: groups that are identifiers: digits with letters, or parts joined by - _ . / and such.
+        identifiers: groups that are identifiers: with digits, in camelCase, or joined by _ . / :: and such.
     """
 
     text: str
@@ -87,7 +88,7 @@ def parse_query(text: str, index: KeywordIndex, languages: Sequence[str], *, lan
     for number, (surface, lists) in enumerate(groups.items()):
         terms = list(dict.fromkeys(term for terms in lists for term in terms))
         found += [QueryTerm(term, number) for term in terms]
-        if len(lists[0]) > 1 or any(char.isdigit() for char in surface):
+        if any(map(str.isdigit, surface)) or (len(lists[0]) > 1 and not _HYPHENATED.fullmatch(surface)):
             identifiers.add(number)
         elif not COMPOUNDING.isdisjoint(languages):
             found += _compounds(number, surface, terms, index)

@@ -22,6 +22,8 @@ from redis.exceptions import (
     AuthenticationError,
     BusyLoadingError,
     NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
     RedisError,
     ResponseError,
 )
@@ -42,6 +44,15 @@ SOCKET_GRACE_S = 5.0
 MAX_CONNECTIONS = 64
 PROBE_GRAPH = "health-probe"
 MISSING_GRAPH = "Invalid graph operation on empty key"
+
+_CANNOT_WRITE: tuple[tuple[str | type[RedisError], str], ...] = (
+    (
+        "MISCONF",
+        "Free space on the disk of its data folder (see also the end of its log); what was written is kept.",
+    ),
+    (OutOfMemoryError, "Raise the server's maxmemory."),
+    (ReadOnlyError, "Point GRAPH_AGENT_FALKORDB_URL at the primary server, not at a replica."),
+)
 
 T = TypeVar("T")
 
@@ -236,6 +247,8 @@ class Connection:
                 else "Start it, or correct GRAPH_AGENT_FALKORDB_URL; without it the embedded engine is used."
             )
             return EngineUnavailable(f"FalkorDB at {where} does not answer ({text}).", fix)
+        if (refusal := refused_to_write(error)) is not None:
+            return refusal
         if "timed out" in text:
             return QueryTimeout("The query ran into its time limit and was stopped.", "Ask for less at once.")
         return QueryError(f"FalkorDB refused the query: {text}")
@@ -298,6 +311,15 @@ def connect(settings: Settings) -> Connection:
         connection.close()
         raise
     return connection
+
+
+def refused_to_write(error: RedisError) -> EngineUnavailable | None:
+    """What an engine says that takes no writes at all now, in our own words; None for any other error."""
+    text = " ".join(str(error).split())
+    for sign, fix in _CANNOT_WRITE:
+        if isinstance(error, sign) if isinstance(sign, type) else text.startswith(sign):
+            return EngineUnavailable(f"The engine cannot write now ({text}).", fix)
+    return None
 
 
 def shown_url(url: str) -> str:

@@ -14,6 +14,7 @@ from redis.exceptions import LockError, NoPermissionError, RedisError
 from redis.lock import Lock
 
 from graph_agent.errors import EngineUnavailable, SyncInProgress
+from graph_agent.store.connection import refused_to_write
 
 LOCK_TTL_S = 30.0
 _DELETE_IF_EQUAL = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"
@@ -122,7 +123,7 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except RedisError as error:
-        raise EngineUnavailable(
+        raise refused_to_write(error) or EngineUnavailable(
             f"The engine does not answer ({error}).",
             "Try again; `graph-agent status` tells whether it is up.",
         ) from error

@@ -159,7 +159,7 @@ class Overview:
         try:
             if self._may_use_keys():
                 self._graph.keys.set(KEY, skeleton.to_json(), ttl_s=KEPT_S)
-        except GraphAgentError as error:
+        except Exception as error:  # noqa: BLE001 - a connection closed under it fails in odd ways; nobody waits for this
             log.debug("the skeleton of %s was not shared: %s", self._graph.name, error)
 
     def _may_use_keys(self) -> bool:

@@ -73,7 +73,12 @@ def test_killed_anywhere_then_asked_again_and_taken_up(
             try:
                 response = agent.resume(thread)
             except NotFound:
-                assert lines[-1] in {"StageStarted skeleton", "StageStarted verify", "StageFinished verify", "Finished"}, lines
+                assert lines[-1] in {
+                    "StageStarted skeleton",
+                    "StageStarted verify",
+                    "StageFinished verify",
+                    "Finished",
+                }, lines
             else:
                 resumed += 1
                 assert response.answered

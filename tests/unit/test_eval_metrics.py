@@ -245,6 +245,10 @@ def test_rows_are_multisets_in_order_when_asked() -> None:
     assert not same_rows([], [[None]])
     assert not same_rows([[1]], [[True]])
     assert not same_rows([["1"]], [[1]])
+    assert same_rows([[37.979167], [1.5]], [[1.5], [37.9791666666667]])
+    assert not same_rows([[37.979167], [37.979167]], [[37.9791666666667], [37.98]])
+    assert not same_rows([[2721000000]], [[2721000001]])
+    assert same_rows([["a", 0.1], ["a", 0.2]], [["a", 0.2], ["a", 0.1000001]])
 
 
 def test_values_mean_the_same() -> None:

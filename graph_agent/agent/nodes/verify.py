@@ -189,6 +189,7 @@ def _response(state: State, step: Step, text: str, language: str) -> AgentRespon
             seconds=round(spent["seconds"], 4),
             cost=cost,
         ),
+        seconds=round(spent["seconds"], 4),
         coverage=Coverage(**(state.get("coverage") or {})),
         prompts=state.get("prompts") or {},
         notes=list(dict.fromkeys([*(state.get("notes") or []), *step.notes])),

@@ -219,7 +219,7 @@ MERGE (l:Label {facet: row[1], value: row[2]})
 WITH l, row
 MATCH (d:Document {content_hash: row[0]})
 MERGE (d)-[r:LABELLED]->(l)
-SET r.source = row[3]
+SET r.source = row[3], r.confidence = row[4]
 """
 DELETE_LABELS = """
 UNWIND $rows AS row
@@ -230,6 +230,35 @@ DESCRIBE_LABELS = """
 UNWIND $rows AS row
 MATCH (l:Label {facet: row[0], value: row[1]})
 SET l.description = row[2], l.question = row[3]
+"""
+
+# Descriptions by a model
+DOCUMENTS_TO_DESCRIBE = """
+MATCH (:Folder)-[:CONTAINS]->(d:Document)
+WITH DISTINCT d
+RETURN d.content_hash AS content_hash, d.markdown_hash AS markdown_hash, d.path AS path, d.title AS title,
+       d.token_count AS token_count, d.enriched AS enriched,
+       d.fm_description IS NOT NULL OR d.fm_summary IS NOT NULL AS has_own
+ORDER BY path, content_hash
+"""
+SECTIONS_TO_DESCRIBE = """
+MATCH (s:MarkdownSection {markdown_hash: $hash})
+RETURN s.section_id AS section_id, s.title AS title, s.level AS level, s.text AS text, s.breadcrumb AS breadcrumb,
+       s.token_count AS token_count, s.description AS description, s.enriched AS enriched
+ORDER BY s.sequence
+"""
+DESCRIBE_SECTIONS = """
+UNWIND $rows AS row
+MATCH (s:MarkdownSection {section_id: row.target})
+SET s.description = row.description, s.description_source = 'model', s.summary = row.summary,
+    s.keywords = row.keywords, s.enriched = row.key
+"""
+DESCRIBE_DOCUMENTS = """
+UNWIND $rows AS row
+MATCH (d:Document {content_hash: row.target})
+SET d.summary = row.summary, d.keywords = row.keywords, d.enriched = row.key,
+    d.description = CASE WHEN row.has_own THEN d.description ELSE row.description END,
+    d.description_source = CASE WHEN row.has_own THEN d.description_source ELSE 'model' END
 """
 
 # Vectors

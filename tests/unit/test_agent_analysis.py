@@ -1,0 +1,114 @@
+"""Which sort of question it is; a question that no rule knows is a fact question."""
+
+from __future__ import annotations
+
+import pytest
+
+from graph_agent.agent.analysis import analysed, is_small_talk
+from graph_agent.agent.extractive import followed
+from graph_agent.agent.structure import document_queries, foreign_query, property_conditions
+from graph_agent.store.skeleton import PropertyFact
+
+PROPERTIES = [
+    PropertyFact("Document", "node", "status", ("String",), values=("current", "superseded")),
+    PropertyFact("Document", "node", "language", ("String",), values=("de", "en")),
+    PropertyFact("Document", "node", "contract_no", ("String",), examples=("C-1",)),
+    PropertyFact("Document", "node", "title", ("String",), values=("status",)),
+]
+FOLDERS = ["/data/papers", "/data/papers/reports", "/data/papers/old/reports2"]
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "structure"),
+    [
+        ("hello", "chat", ""),
+        ("Thank you very much!", "chat", ""),
+        ("What can you do?", "chat", ""),
+        ("what is in here?", "corpus", ""),
+        ("Worum geht es hier?", "corpus", ""),
+        ("How many documents are there?", "structure", "count"),
+        ("Wie viele Dokumente gibt es?", "structure", "count"),
+        ("List all documents", "structure", "list"),
+        ("Which documents are in the folder reports?", "structure", "list"),
+        ("What is the outline of the handbook?", "structure", "outline"),
+        (
+            "Welche Gliederung hat das Handbuch? Zeig das Inhaltsverzeichnis von handbuch.md",
+            "structure",
+            "outline",
+        ),
+        ("Which subsections are under Specification?", "structure", "subsections"),
+        ('Which documents have a section titled "Rationale"?', "structure", "titled"),
+        ('How many documents have a section called "Rationale"?', "structure", "titled"),
+        ("How many passengers did Line 1 carry in 2025?", "fact", ""),
+        ("How many documents mention the ferry?", "fact", ""),
+        ("Which documents talk about gravel?", "fact", ""),
+        ("Hello, what does a ticket cost?", "fact", ""),
+        ("What is the status of the harbour?", "fact", ""),
+        ("Which program prints 3?\n```rust\nfn main() {}\n```", "fact", ""),
+        ("Thanks. How much is the fee?", "fact", ""),
+    ],
+)
+def test_kinds(question: str, kind: str, structure: str) -> None:
+    found = analysed(question)
+    assert (found.kind, found.structure) == (kind, structure)
+
+
+def test_small_talk_is_only_small_talk() -> None:
+    assert is_small_talk("Hi!")
+    assert not is_small_talk("Hi, who owns the company?")
+    assert not is_small_talk("")
+    assert not is_small_talk("hello " * 60)
+
+
+def query(question: str) -> str:
+    queries = document_queries(question, analysed(question), PROPERTIES, FOLDERS)
+    return queries.cypher if queries else ""
+
+
+def test_queries_for_counts_and_lists() -> None:
+    assert "count(d)" in query("How many documents are there?")
+    assert "toLower(f.path) = '/data/papers/reports'" in query(
+        "How many documents are in the reports folder?"
+    )
+    assert "toLower(toString(d.status)) = 'superseded'" in query("Which files have the status superseded?")
+    assert "d.language)) = 'de'" in query("How many documents are in German, by language?")
+    assert "s.level = 4" in query("How many headings of level 4 are there in all documents?")
+    assert "= 'o\\'clock'" in query('How many documents have a section titled "O\'clock"?')
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many documents are in the folder nowhere?",
+        "Which documents did the board approve?",
+        "How many files does a lawyer need?",
+    ],
+)
+def test_no_query_is_better_than_a_wrong_one(question: str) -> None:
+    assert query(question) == ""
+
+
+def test_values_are_literals_whatever_they_hold() -> None:
+    evil = 'Which documents have a section titled "x\') DETACH DELETE d //"?'
+    assert "toLower(s.title) = 'x\\') detach delete d //'" in query(evil)
+    assert property_conditions("What is the title of it?", PROPERTIES) == []
+
+
+def test_queries_for_other_graphs() -> None:
+    facts = {"labels": {"Person": 3, "Movie": 2}}
+    counted = foreign_query("How many movies are there?", facts)
+    assert counted is not None
+    assert counted.cypher == "MATCH (n:Movie) RETURN count(n) AS movie"
+    looked = foreign_query('Who directed "The Matrix"?', facts)
+    assert looked is not None
+    assert "= 'the matrix'" in looked.cypher
+    assert "CONTAINS 'the matrix'" in looked.fallback
+    assert foreign_query("why?", facts) is None
+
+
+def test_a_question_that_points_back_is_joined_with_the_one_before() -> None:
+    turns = [{"question": "What does Line 1 cost?", "answer": "4 euro"}]
+    assert followed("And what about Line 2?", turns) == "And what about Line 2? (What does Line 1 cost?)"  # type: ignore[arg-type]
+    assert followed("How long does it take?", turns) == "How long does it take? (What does Line 1 cost?)"  # type: ignore[arg-type]
+    assert followed("Who owns Tolmsee Lines?", turns) == "Who owns Tolmsee Lines?"  # type: ignore[arg-type]
+    assert followed("And Line 2?", []) == "And Line 2?"

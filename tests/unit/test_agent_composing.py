@@ -1,0 +1,110 @@
+"""Answers made of quotes: their form, whatever stands in the documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graph_agent.agent.citations import cited_numbers
+from graph_agent.agent.composing import composed, not_found
+from graph_agent.agent.extracts import Extract, chosen
+from graph_agent.agent.outlines import asked_part
+from graph_agent.agent.reasoner import AnswerRequest
+from graph_agent.agent.response import Passage
+
+
+def extract(n: int, text: str, *, document: str = "", score: float = 1.0, header: str = "") -> Extract:
+    passage = Passage(
+        n=n, text=text, document_id=document or f"d{n}", breadcrumb=["Title", f"Part {n}"], line=1
+    )
+    return Extract(passage, 0, len(text), score, score, header)
+
+
+def request(**fields: Any) -> AnswerRequest:
+    plan: Any = {"question": "q", "kind": "fact", "language": "en", "details": {}, "phrases": ["q"]}
+    defaults: dict[str, Any] = {
+        "plan": plan, "kind": "documents", "overview": "", "facts": {}, "passages": [], "rows": "", "runs": [],
+        "rounds": [], "search": {"phrases": ["q"]},
+    }  # fmt: skip
+    return AnswerRequest(**{**defaults, **fields})
+
+
+def test_a_code_block_that_was_cut_swallows_no_citation() -> None:
+    text, quotes = composed(request(), [extract(1, "```rust\nfn main() {"), extract(2, "Plain words.")])
+    assert cited_numbers(text) == [1, 2]
+    assert quotes == {1: "```rust\nfn main() {", 2: "Plain words."}
+
+
+def test_what_looks_like_a_citation_in_a_document_is_none() -> None:
+    evil = extract(1, "See [7] and [8, 9]. Code `a[2]` stays.")
+    evil.passage.breadcrumb = ["A [5] title", "**bold**"]
+    text, _ = composed(request(), [evil])
+    assert cited_numbers(text) == [1]
+    assert "`a[2]`" in text
+
+
+def test_a_row_is_shown_under_its_header() -> None:
+    text, _ = composed(request(), [extract(1, "| 45 | 30 % |", header="| Minutes | Share |")])
+    assert "> | Minutes | Share |\n> |---|---|\n> | 45 | 30 % |" in text
+
+
+def test_five_documents_first_then_more_of_the_same() -> None:
+    many = [
+        extract(n, f"text {n}", document=f"d{n % 3 if n < 6 else n}", score=1.0 / n) for n in range(1, 11)
+    ]
+    first, more = chosen(many)
+    assert len({one.passage.document_id for one in first}) == len(first) == 5
+    assert len(more) == 3
+    assert not {one.passage.n for one in first} & {one.passage.n for one in more}
+    ordered, _ = chosen(many, ["d9", "d1"])
+    assert [one.passage.document_id for one in ordered][:2] == ["d9", "d1"]
+    assert chosen([]) == ([], [])
+
+
+def test_nothing_found_names_what_was_searched_and_the_closest() -> None:
+    text, quotes = not_found(request(), [extract(1, "Close but wrong.")])
+    assert text.startswith("This is not in the documents.")
+    assert "Searched for: q" in text
+    assert quotes == {1: "Close but wrong."}
+    assert not_found(request(), [])[1] == {}
+
+
+TOC = {
+    "title": "Manual",
+    "sections": [
+        {"id": "a", "title": "Manual", "level": 0},
+        {
+            "id": "b",
+            "title": "Manual: operations",
+            "level": 1,
+            "sections": [
+                {
+                    "id": "c",
+                    "title": "Start",
+                    "level": 2,
+                    "sections": [{"id": "d", "title": "Checks", "level": 3}],
+                },
+                {
+                    "id": "e",
+                    "title": "Evacuation",
+                    "level": 2,
+                    "sections": [{"id": "f", "title": "By boat", "level": 3}],
+                },
+            ],
+        },
+    ],
+}
+
+
+def test_the_part_of_an_outline_that_is_asked_for() -> None:
+    name, sections, chapter = asked_part(TOC, "What are the chapters of the manual?", "outline")
+    assert (name, [one["id"] for one in sections]) == ("Manual", ["c", "e"])
+    assert chapter is not None
+    name, sections, chapter = asked_part(
+        TOC, "Which subsections has the chapter on evacuation?", "subsections"
+    )
+    assert (name, [one["id"] for one in sections]) == ("Evacuation", ["f"])
+    flat = {
+        "title": "T",
+        "sections": [{"id": "1", "title": "x"}, {"id": "2", "title": "y"}, {"id": "3", "title": "z"}],
+    }
+    assert [one["id"] for one in asked_part(flat, "outline of T", "outline")[1]] == ["1", "2", "3"]

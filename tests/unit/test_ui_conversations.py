@@ -1,0 +1,147 @@
+"""Conversations in SQLite: order, turns, judgements, and that users are apart."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from graph_agent.agent.response import AgentResponse, Citation, Passage
+from graph_agent.errors import ConfigurationError, NotFound
+from graph_agent.ui.conversations import ConversationStore
+from graph_agent.ui.downloads import file_name
+from graph_agent.ui.export import conversation_markdown
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ConversationStore]:
+    made = ConversationStore(tmp_path / "chats.sqlite")
+    yield made
+    made.close()
+
+
+def response(answer: str = "Yes [1].\n\nSources:\na/b.md") -> dict[str, object]:
+    return AgentResponse(
+        question="Is it?", answer=answer, answered=True, mode="extractive",
+        citations=[Citation(n=1, path="a/b.md", page=3, line=7, verified=True), Citation(n=9)],
+        passages=[Passage(n=1, text="It is.", display_path="a/b.md")],
+    ).model_dump(mode="json")  # fmt: skip
+
+
+def test_turns_come_back_as_they_were_kept(store: ConversationStore, tmp_path: Path) -> None:
+    made = store.start("ada", "  Is\nit?  ")
+    assert made.title == "Is it?"
+    turn = store.add_turn("ada", made.id, "Is it?", {"folder": "x"})
+    assert (turn.status, turn.sequence) == ("running", 1)
+    store.save_turn("ada", turn.id, "done", {"answer": "Yes"}, response())
+    store.add_turn("ada", made.id, "Why?", {})
+    store.judge("ada", turn.id, -1, "  not whole ")
+    again = ConversationStore(tmp_path / "chats.sqlite")
+    first, second = again.turns("ada", made.id)
+    assert (first.status, first.scope, first.feedback, first.reason) == (
+        "done",
+        {"folder": "x"},
+        -1,
+        "not whole",
+    )
+    assert first.response is not None
+    assert first.response["citations"][0]["page"] == 3
+    assert (second.sequence, second.response) == (2, None)
+    assert again.get("ada", made.id).questions == 2
+    again.close()
+
+
+def test_the_last_one_spoken_in_comes_first(store: ConversationStore) -> None:
+    one, two = store.start("", "one"), store.start("", "two")
+    store.add_turn("", two.id, "x", {})
+    store.add_turn("", one.id, "x", {})
+    assert [entry.title for entry in store.recent("")] == ["one", "two"]
+
+
+def test_nobody_reaches_what_is_anothers(store: ConversationStore) -> None:
+    made = store.start("ada", "secret")
+    turn = store.add_turn("ada", made.id, "What?", {})
+    assert store.recent("bo") == []
+    for reach in (
+        lambda: store.get("bo", made.id),
+        lambda: store.turns("bo", made.id),
+        lambda: store.turn("bo", turn.id),
+        lambda: store.rename("bo", made.id, "mine"),
+        lambda: store.delete("bo", made.id),
+        lambda: store.add_turn("bo", made.id, "x", {}),
+        lambda: store.cut("bo", turn.id),
+        lambda: store.judge("bo", turn.id, 1),
+        lambda: store.get("", made.id),
+    ):
+        with pytest.raises(NotFound):
+            reach()
+    store.save_turn("bo", turn.id, "done", {"answer": "changed"}, None)
+    assert store.turn("ada", turn.id).status == "running"
+    assert store.get("ada", made.id).title == "secret"
+
+
+def test_asking_anew_removes_what_came_after_and_takes_a_new_thread(store: ConversationStore) -> None:
+    made = store.start("", "x")
+    turns = [store.add_turn("", made.id, f"question {n}", {}) for n in range(3)]
+    cut = store.cut("", turns[1].id)
+    assert cut.thread != made.thread
+    assert [turn.question for turn in store.turns("", made.id)] == ["question 0"]
+    assert store.add_turn("", made.id, "again", {}).sequence == 2
+
+
+def test_a_deleted_conversation_is_gone_with_its_turns(store: ConversationStore) -> None:
+    made = store.start("", "x")
+    turn = store.add_turn("", made.id, "x", {})
+    store.delete("", made.id)
+    with pytest.raises(NotFound):
+        store.turn("", turn.id)
+    store.save_turn("", turn.id, "done", {}, None)  # an answer that comes late is no error
+    assert store.recent("") == []
+
+
+def test_many_threads_at_once(store: ConversationStore) -> None:
+    made = store.start("", "x")
+    threads = [
+        threading.Thread(target=lambda n=n: store.add_turn("", made.id, f"q{n}", {})) for n in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [turn.sequence for turn in store.turns("", made.id)] == list(range(1, 21))
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="cannot be kept"):
+        ConversationStore(tmp_path / "file" / "chats.sqlite")
+
+
+def test_the_export_has_each_answer_with_its_sources(store: ConversationStore) -> None:
+    made = store.start("", "Is it?")
+    first = store.add_turn("", made.id, "Is\nit?", {})
+    store.save_turn("", first.id, "done", {"scope": "Folder x"}, response())
+    second = store.add_turn("", made.id, "Why?", {})
+    store.save_turn("", second.id, "stopped", {"answer": "Because"}, None)
+    text = conversation_markdown(store.get("", made.id), store.turns("", made.id))
+    assert text.startswith("# Is it?\n")
+    assert "## Is it?\n\nAsked of: Folder x\n\nYes [1].\n\nSources\n\n- [1] a/b.md, page 3, line 7\n" in text
+    assert "- [9] never read (not verified)" in text
+    assert text.endswith("## Why?\n\nBecause\n")
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Is it?", "Is it.md"),
+        ("../../etc/passwd", "etc passwd.md"),
+        ("...", "conversation.md"),
+        ("a\nb\x00c", "a b c.md"),
+        ("Käse & Brot", "Käse Brot.md"),
+        ("x" * 300, "x" * 80 + ".md"),
+    ],
+)
+def test_file_names_of_titles(title: str, name: str) -> None:
+    assert file_name(title, ".md") == name
