@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DATA := .data
 STAMP := $(VENV)/.installed
 
-.PHONY: help run test check format bench bench-long soak eval clean browser
+.PHONY: help run test check format bench bench-long soak eval clean browser drawing
 
 help:
 	@echo "make run     set up, ingest the sample on the first run, serve the chat at http://127.0.0.1:7860"
@@ -13,6 +13,7 @@ help:
 	@echo "make check   lint, types"
 	@echo "make bench   measure speed and quality; bench-long for the long ones"
 	@echo "make eval    evaluate on the sample questions"
+	@echo "make drawing draw the state machine into ARCHITECTURE.md"
 	@echo "make soak    the long kill, load and fuzz runs"
 
 $(STAMP): pyproject.toml constraints.txt
@@ -47,6 +48,9 @@ bench-long: $(STAMP)
 
 soak: $(STAMP)
 	GRAPH_AGENT_SOAK=1 $(BIN)/python -m pytest -q -m soak
+
+drawing: $(STAMP)
+	$(BIN)/python -m graph_agent.agent.drawing ARCHITECTURE.md
 
 eval: $(STAMP)
 	$(BIN)/graph-agent --data $(DATA) eval run evals/sets/sample

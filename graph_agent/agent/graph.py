@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from langgraph.graph import END, START, StateGraph
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 # Twelve stages, two repairs, one rewrite, and at most a hundred rounds of reading; more is a fault of ours.
 RECURSION_LIMIT = 130
+
+_opening = threading.Lock()
 
 STAGES: dict[str, Work] = {
     "skeleton": skeleton.run,
@@ -69,12 +74,24 @@ def build_graph(
     return machine.with_config(recursion_limit=RECURSION_LIMIT)
 
 
-def make_graph(config: RunnableConfig | None = None) -> Machine:
+async def make_graph(config: RunnableConfig | None = None) -> Machine:
     """Factory of langgraph.json: the machine over the graph that the environment names.
+
+    A server calls it for every request: the graph is opened once a process, and off the event loop.
 
     Raises:
         ConfigurationError, EngineUnavailable: as for GraphAgent.open.
     """
+    return await asyncio.to_thread(_served)
+
+
+def _served() -> Machine:
+    with _opening:
+        return _opened()
+
+
+@cache
+def _opened() -> Machine:
     from graph_agent.agent.agent import make_services
     from graph_agent.settings import load_settings
     from graph_agent.store import DocumentGraph

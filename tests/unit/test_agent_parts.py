@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import subprocess
 import sys
@@ -12,9 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph_agent.agent import draw, routing
+from graph_agent.agent import draw, make_graph, routing
 from graph_agent.agent.budget import Budget, Limits, OutOfBudget
 from graph_agent.agent.calculate import build, evaluate, shown
+from graph_agent.agent.drawing import BEGIN, END, with_drawing
+from graph_agent.agent.drawing import main as drawing_main
 from graph_agent.agent.events import EVENT, Finished, Stage, StageFinished
 from graph_agent.agent.graph import STAGES, build_graph
 from graph_agent.agent.phrases import phrase
@@ -237,9 +241,46 @@ def test_the_drawing_shows_the_loops() -> None:
     assert drawing == draw()
 
 
+def test_the_drawing_in_the_architecture_is_up_to_date() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert with_drawing(text, draw()) == text, "run: make drawing"
+
+
+def test_a_drawing_is_put_between_its_comments_and_nowhere_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "page.md"
+    file.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    assert drawing_main([str(file), "--check"]) == 1
+    assert "make drawing" in capsys.readouterr().err
+    assert drawing_main([str(file)]) == 0
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith(f"before\n{BEGIN}\n```mermaid\n")
+    assert text.endswith(f"```\n{END}\nafter\n")
+    assert "old" not in text
+    assert drawing_main([str(file), "--check"]) == 0
+    file.write_text("no place for it", encoding="utf-8")
+    assert drawing_main([str(file)]) == 2
+    assert file.read_text(encoding="utf-8") == "no place for it"
+
+
 def test_langgraph_json_names_the_factory() -> None:
-    named = json.loads((ROOT / "langgraph.json").read_text())["graphs"]
-    assert list(named.values()) == ["graph_agent.agent.graph:make_graph"]
+    """What `langgraph validate` checks, and that the entry can be imported and compiled as the server does it."""
+    described = json.loads((ROOT / "langgraph.json").read_text())
+    assert described["dependencies"] == ["."]
+    for entry in described["graphs"].values():
+        module, _, name = entry.partition(":")
+        factory = getattr(importlib.import_module(module), name)
+        assert list(inspect.signature(factory).parameters) == ["config"]
+    assert factory is make_graph
+
+
+def test_langgraph_validate_passes() -> None:
+    command = Path(sys.executable).with_name("langgraph")
+    if not command.exists():
+        pytest.skip("langgraph-cli is not installed")
+    ran = subprocess.run([command, "validate"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_events_and_responses_are_json() -> None:
