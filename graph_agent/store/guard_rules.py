@@ -81,7 +81,8 @@ def check_split_words(tokens: Sequence[Token]) -> None:
     while position < len(tokens):
         run = [tokens[position]]
         while (
-            position + 2 < len(tokens)
+            run[0].kind == "name"
+            and position + 2 < len(tokens)
             and tokens[position + 1].kind == "comment"
             and tokens[position + 2].kind == "name"
         ):
