@@ -547,13 +547,11 @@ def test_the_page_holds_everything_and_runs_nothing(ask: Callable[..., Run]) -> 
 
 
 def invoke(settings: Settings, *arguments: str) -> tuple[int, str, str]:
-    from graph_agent import cli
+    from graph_agent.cli.evaluations import evaluations
     from graph_agent.errors import GraphAgentError
-    from graph_agent.evals.commands import eval_group
 
-    group = eval_group(cli.global_options, cli._settings)
     result = CliRunner().invoke(
-        group, [*arguments, "--data", str(settings.data)], standalone_mode=False, obj={}
+        evaluations, [*arguments, "--data", str(settings.data)], standalone_mode=False, obj={}
     )
     if isinstance(result.exception, GraphAgentError):
         return result.exception.exit_code, result.stdout, str(result.exception)
