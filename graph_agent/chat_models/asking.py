@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graph_agent.chat_models.forms import WAYS, Form, read_form, request_for
-from graph_agent.chat_models.models import BadReply, is_form_refusal, retry_after, trouble, unavailable
+from graph_agent.chat_models.models import (
+    BadReply,
+    is_form_refusal,
+    one_line,
+    retry_after,
+    trouble,
+    unavailable,
+)
 from graph_agent.chat_models.quirks import Quirks
 from graph_agent.chat_models.replies import text_of
 from graph_agent.text import estimate_tokens
@@ -109,7 +116,13 @@ class Asker:
             except (NotImplementedError, TypeError, ValueError) as error:
                 if way != WAYS[-1]:
                     raise
-                raise unavailable(error, self.name) from error
+                self._count(estimate, 0)
+                if isinstance(error, NotImplementedError):
+                    raise unavailable(error, self.name) from error
+                raise BadReply(
+                    f"The server of {self.name} sent something that is no reply: {one_line(error)}.",
+                    "Check OPENAI_BASE_URL, and that the server speaks OpenAI's protocol.",
+                ) from error
             except Exception as error:  # noqa: BLE001 - every client library has exceptions of its own
                 self._count(estimate, 0)
                 mended = trouble(error) == "parameter" and self._quirks.drop_parameter(error)

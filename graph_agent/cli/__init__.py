@@ -61,12 +61,10 @@ def main(arguments: list[str] | None = None) -> None:
     verbose = "--verbose" in (sys.argv[1:] if arguments is None else arguments)
     try:
         code = cli.main(args=arguments, prog_name="graph-agent", standalone_mode=False)
-    except click.exceptions.Abort:
-        code = INTERRUPTED
     except click.ClickException as error:
         error.show()
         code = USAGE
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):  # click makes the one of the other
         terminal.note("Interrupted; what was finished is kept.")
         code = INTERRUPTED
     except GraphAgentError as error:

@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from graph_agent.chat_models.asking import Asker, Stopped
 from graph_agent.chat_models.fencing import fence
 from graph_agent.chat_models.models import BadReply, ContextTooLong
-from graph_agent.errors import EngineUnavailable
+from graph_agent.errors import EngineUnavailable, GraphAgentError
 from graph_agent.prompts import Prompt
 from graph_agent.store import DocumentGraph
 from graph_agent.text import estimate_tokens
@@ -34,6 +34,7 @@ OUTPUT_TOKENS = 2_800
 ITEMS = 60
 AT_A_TIME = 4
 TRIES = 2
+USELESS = 20  # requests in a row without a usable answer, after which a model is given up
 FRAME_TOKENS = 25  # of the lines around an item
 _LOOKUP = 500
 
@@ -135,9 +136,11 @@ def ask_all(
         Items without a usable answer.
 
     Raises:
-        ModelUnavailable: the model does not answer; what came before is done.
+        ModelUnavailable: the model does not answer, or nothing usable many times in a row; what came before
+            is done.
     """
     waiting = deque(pack(items))
+    useless = 0
     failed: list[Item] = []
     running: dict[Future[Any], list[Item]] = {}
     with ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="chat-model") as executor:
@@ -150,7 +153,11 @@ def ask_all(
                     break
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     batch = running.pop(future)
-                    for again in _settle(future, batch, read, done):
+                    answered, left = _settle(future, batch, read, done)
+                    useless = 0 if answered else useless + 1
+                    if useless >= USELESS:
+                        raise _gave_up(asker.name, future)
+                    for again in left:
                         waiting.extend(pack(item for item in again if item.tries < TRIES))
                         failed += [item for item in again if item.tries >= TRIES]
         except Stopped:
@@ -166,24 +173,36 @@ def _settle(
     batch: list[Item],
     read: Callable[[Any], Mapping[int, Answer]],
     done: Callable[[Sequence[tuple[Item, Answer]]], None],
-) -> list[list[Item]]:
-    """Take a reply in; gives back what it left open, in batches to ask for again."""
+) -> tuple[int, list[list[Item]]]:
+    """Take a reply in; gives back how many it answered, and what it left open, in batches to ask for again."""
     try:
         answers = read(future.result())
     except (BadReply, ContextTooLong) as error:
         log.warning("A request for %d items failed: %s", len(batch), error)
         if len(batch) > 1:
             half = len(batch) // 2
-            return [batch[:half], batch[half:]]
+            return 0, [batch[:half], batch[half:]]
         item = batch[0]
         text = item.text[: len(item.text) // 2] if isinstance(error, ContextTooLong) else item.text
-        return [[replace(item, text=text, tries=item.tries + 1)]]
+        return 0, [[replace(item, text=text, tries=item.tries + 1)]]
     answered = [(item, answers[n]) for n, item in enumerate(batch, start=1) if n in answers]
     if answered:
         done(answered)
-    return [
-        [replace(item, tries=item.tries + 1) for n, item in enumerate(batch, start=1) if n not in answers]
-    ]
+    left = [replace(item, tries=item.tries + 1) for n, item in enumerate(batch, start=1) if n not in answers]
+    return len(answered), [left]
+
+
+def _gave_up(name: str, last: Future[Any]) -> BadReply:
+    cause = last.exception()
+    said = (
+        cause.message
+        if isinstance(cause, GraphAgentError)
+        else "The last reply had none of what was asked for."
+    )
+    return BadReply(
+        f"The model {name} gave no usable answer to {USELESS} requests in a row. {said}",
+        "Use another model; what it had answered before is kept.",
+    )
 
 
 def _listed(batch: Sequence[Item]) -> str:

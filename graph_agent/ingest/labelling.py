@@ -1,7 +1,7 @@
 """LABELLED edges: the labels that `classify.toml` gives, brought in step after every sync.
 
 Only differences are written and nothing is embedded again: a change of the file relabels in one pass. What
-a model decided (see enrich.py) is kept as long as the rules still leave it open.
+a model decided (see enriching.py) is kept as long as the rules still leave it open.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from graph_agent.ingest.discover import Failure
 
 if TYPE_CHECKING:
-    from graph_agent.ingest.enrich import EnrichReport
+    from graph_agent.ingest.enriching import EnrichReport
 
 
 class Progress(Protocol):

@@ -136,7 +136,7 @@ def test_nothing_is_asked_twice(
     assert described(empty_graph)["Storage"][1] == "model"
     # One paragraph edited: that section and its document only.
     write(corpus, "gas.md", (corpus / "gas.md").read_text().replace("Paragraph 3", "Section 3"))
-    quick(empty_graph, embedder, corpus)
+    quick(smaller, embedder, corpus)
     edited = run(empty_graph, scripted_server)
     assert (edited.sections, edited.documents, edited.from_cache) == (2, 1, 1)
     # Another model is another describer.

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from documents.locked_pdf import locked_pdf
 from documents.office import docx, p
 from folder_cases import command, failures, picture, quick, texts, write
+from pydantic import SecretStr
 
 from graph_agent.embeddings import Embedder
+from graph_agent.settings import Settings
 from graph_agent.store import DocumentGraph
-
-SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 
 def titles(graph: DocumentGraph) -> dict[str, Any]:
@@ -189,10 +190,7 @@ def test_bad_files_are_named_and_the_rest_is_in(tmp_path: Path) -> None:
     (root / "corrupt.pdf").write_bytes(b"%PDF-1.7\nno pdf at all")
     write(root, "locked.md", "# Locked\n").chmod(0)
     write(root, "closed/inside.md", "# Inside\n").parent.chmod(0)
-    encrypted = SHARED / "parser_files" / "corpus"
-    secret = next(iter(sorted(encrypted.rglob("*encrypted*.pdf"))), None) if encrypted.is_dir() else None
-    if secret is not None:
-        shutil.copy(secret, root / "secret.pdf")
+    (root / "secret.pdf").write_bytes(locked_pdf("The vault opens at noon", "sesame"))
     try:
         done = command("ingest", root, "--no-vectors", "--json", data=tmp_path / "data")
     finally:
@@ -201,15 +199,31 @@ def test_bad_files_are_named_and_the_rest_is_in(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     reasons = {Path(failure["path"]).name: failure["reason"] for failure in report["failed"]}
     assert report["added"] == 2
-    assert set(reasons) == {"blank.md", "empty.md", "corrupt.pdf", "locked.md", "closed"} | (
-        {"secret.pdf"} if secret else set()
-    )
+    assert set(reasons) == {"blank.md", "empty.md", "corrupt.pdf", "locked.md", "closed", "secret.pdf"}
     assert "permission" in reasons["locked.md"]
     assert "ermission" in reasons["closed"]
     assert "0 bytes" in reasons["empty.md"]
     assert "blank" in reasons["blank.md"]
     assert "damaged" in reasons["corrupt.pdf"]
-    assert secret is None or "encrypted" in reasons["secret.pdf"]
+    assert "encrypted" in reasons["secret.pdf"]
+    assert "GRAPH_AGENT_PASSWORDS" in reasons["secret.pdf"]
+
+
+def test_a_password_in_the_settings_opens_what_asked_for_it(
+    empty_graph: DocumentGraph, embedder: Embedder, tmp_path: Path
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "secret.pdf").write_bytes(locked_pdf("The vault opens at noon", "sesame"))
+    for passwords, added in (((), 0), (("wrong",), 0), (("wrong", "sesame"), 1)):
+        settings: Settings = empty_graph.settings.model_copy(
+            update={"passwords": tuple(SecretStr(word) for word in passwords)}
+        )
+        graph = DocumentGraph(empty_graph.connection, settings, empty_graph.name, owns=False)
+        report = quick(graph, embedder, root)
+        assert report.added == added, failures(report)
+        assert not any(word in str(report.as_json()) for word in passwords)
+    assert "The vault opens at noon" in texts(empty_graph)["secret.pdf"]
 
 
 def test_what_cannot_be_read_any_more_is_kept(tmp_path: Path) -> None:
@@ -317,7 +331,9 @@ def test_front_matter_becomes_properties_and_overwrites_none_of_ours(
     write(root, "toml.md", "+++\nowner = 'Otto'\nratio = 0.5\ndraft = true\n+++\n\n# Toml\n\ntext\n")
     write(root, "broken.md", "---\nowner: [never closed\n---\n\n# Broken\n\ntext\n")
     write(
-        root, "big.md", "---\nhuge: 99999999999999999999999999\nwhen: 2024-01-02\nnan: .nan\n---\n\n# Big\n"
+        root,
+        "big.md",
+        "---\nhuge: 99999999999999999999999999\ndate: 2024-01-02\nwhen: 2023-03-04\nnan: .nan\n---\n\n# Big\n",
     )
     report = quick(empty_graph, embedder, root)
     assert report.failed == []
@@ -337,7 +353,7 @@ def test_front_matter_becomes_properties_and_overwrites_none_of_ours(
         True,
     )
     assert found["broken.md"]["title"] == "Broken"
-    assert found["big.md"]["date"] == "2024-01-02"
+    assert (found["big.md"]["date"], found["big.md"]["when"]) == ("2024-01-02", "2023-03-04")
 
 
 def test_a_property_that_the_author_took_out_is_gone(
@@ -442,7 +458,10 @@ def test_one_name_for_two_roots(empty_graph: DocumentGraph, embedder: Embedder, 
         ["Shelf", str(tmp_path / "x")],
         ["Shelf", str(tmp_path / "y")],
     ]
-    assert sorted(titles(empty_graph).values()) == ["One", "Two"]
+    found = empty_graph.read("MATCH (d:Document) RETURN d.title, d.path, d.source ORDER BY d.title").rows
+    assert found == [
+        [title, "a.md", str(tmp_path / root / "a.md")] for title, root in (("One", "x"), ("Two", "y"))
+    ]
 
 
 def test_many_roots(empty_graph: DocumentGraph, embedder: Embedder, tmp_path: Path) -> None:

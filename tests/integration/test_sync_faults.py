@@ -33,11 +33,11 @@ def large_corpus(root: Path, files: int, words: int = 3_000) -> Path:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 24 MB."""
+    """A file system of 8 MB."""
     place = tmp_path / "disk"
     place.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(place)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], capture_output=True, check=False
     )
     if made.returncode != 0:
         pytest.skip("mounting a small disk takes root on Linux")
@@ -50,7 +50,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_told_and_nothing_is_lost(
     small_disk: Path, tmp_path: Path, embedder: Embedder
 ) -> None:
-    root = large_corpus(tmp_path / "corpus", 60, words=20_000)  # some 20 MB in the engine's file
+    root = large_corpus(tmp_path / "corpus", 24, words=20_000)  # some 12 MB in the engine's file
     with DocumentGraph.open(load_settings(data=small_disk / "data")) as graph:
         with pytest.raises(EngineUnavailable, match=r"(?i)space") as caught:
             quick(graph, embedder, root)
@@ -59,7 +59,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
         assert all(text == (root / path).read_text() for path, text in present.items()), (
             "nothing is half there"
         )
-        assert len(present) < 60
+        assert len(present) < 24
         subprocess.run(["mount", "-o", "remount,size=400m", str(small_disk)], check=True)
         deadline = time.monotonic() + 30
         while True:  # the engine tries the disk again once a second
@@ -77,7 +77,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permission bits")
 def test_a_data_folder_that_becomes_read_only_in_mid_run(tmp_path: Path) -> None:
-    """What is open stays open, so the sync ends well; the next start says what is wrong."""
+    """What is open stays open, so the sync ends well; the next start gives the engine its folder back."""
     root = large_corpus(tmp_path / "corpus", 3, words=200)
     data = tmp_path / "data"
     program = f"""
@@ -108,15 +108,25 @@ with DocumentGraph.open(settings) as graph:
         added, vectors, pending, failed = map(int, done.stdout.split())
         assert (added, pending, failed) == (3, 0, 0)
         assert vectors > 0
-        refused = command("status", data=data)
-        assert refused.returncode == 2
-        assert "cannot be written" in refused.stderr
-        assert "Traceback" not in refused.stderr
+        again = command("ingest", root, "--json", data=data)
+        assert json.loads(again.stdout)["unchanged"] == 3, again.stderr
     finally:
         for folder in (".", "engine", "cache"):
             (data / folder).chmod(0o700)
-    status = command("ingest", root, "--json", data=data)
-    assert json.loads(status.stdout)["unchanged"] == 3, status.stderr
+
+
+def test_a_disk_that_cannot_be_written_is_told(small_disk: Path, tmp_path: Path) -> None:
+    root = large_corpus(tmp_path / "corpus", 2, words=20)
+    data = small_disk / "data"
+    assert command("ingest", root, "--no-vectors", data=data).returncode == 0
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    refused = command("ingest", root, data=data)
+    assert refused.returncode == 2
+    assert f"{data} cannot be written" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+    again = command("ingest", root, "--no-vectors", "--json", data=data)
+    assert json.loads(again.stdout)["unchanged"] == 2, again.stderr
 
 
 def test_a_removal_waits_for_no_sync_but_names_it(

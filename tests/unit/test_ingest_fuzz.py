@@ -115,9 +115,13 @@ def check(place: Path) -> None:
     found.close()
 
 
+# Without control characters but one: many of them make a file binary, which is another case.
+CHARACTERS = st.characters(exclude_categories=["Cs", "Cc"], include_characters="\t\n\r\x85")
 YAML = st.one_of(
-    st.text(max_size=80),
-    st.dictionaries(st.text(min_size=1, max_size=12), st.text(max_size=20), max_size=5).map(
+    st.text(CHARACTERS, max_size=80),
+    st.dictionaries(
+        st.text(CHARACTERS, min_size=1, max_size=12), st.text(CHARACTERS, max_size=20), max_size=5
+    ).map(
         lambda pairs: "\n".join(f"{key}: {value}" for key, value in pairs.items())
     ),
     st.sampled_from(
@@ -131,7 +135,7 @@ YAML = st.one_of(
 
 
 @patient
-@given(YAML, st.sampled_from(["---", "+++"]), st.text(max_size=60))
+@given(YAML, st.sampled_from(["---", "+++"]), st.text(CHARACTERS, max_size=60))
 def test_any_front_matter_gives_properties_that_can_be_stored(yaml: str, fence: str, body: str) -> None:
     data = f"{fence}\n{yaml}\n{fence}\n\n# Title\n\n{body}\n".encode("utf-8", "replace")
     document = prepare(convert(data, "a.md"), Origin("sub/a.md", "/root/sub/a.md", 1.7e9), CUTTING, TOKENS)

@@ -125,7 +125,7 @@ def looks_like_text(data: bytes) -> bool:
     if not head or head.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")):
         return True
     controls = len(head) - len(head.translate(None, _CONTROLS))
-    if controls > len(head) * 0.02:
+    if controls > max(1, len(head) * 0.02):  # as decoding.py judges
         return False
     zeros = head.count(0)
     if zeros <= max(1, len(head) // 8) and _decodes_mostly(head):
