@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,17 +20,21 @@ import xxhash
 
 from graph_agent.embeddings import Embedder, local_tokenizer
 from graph_agent.ingest.chunks import chunk_section, fit_breadcrumb
+from graph_agent.ingest.convert.registry import convert
 from graph_agent.ingest.convert.text import convert_text
+from graph_agent.ingest.document import Converted
 from graph_agent.ingest.sections import document_title, section_tree
 from graph_agent.retrieval.corpus import Corpus, DocumentRow, Place, changed_corpus, with_vectors
 from graph_agent.retrieval.mirror import MemorySource, Passage
-from graph_agent.text import detect_language, passage_text
+from graph_agent.text import detect_language, passage_text, words
 from graph_agent.text.postings import ChunkText, DocumentPostings, build_postings
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 CHUNK_TOKENS = 220
 OVERLAP = 20
 SEED = 7
+SAMPLE = Path(__file__).resolve().parents[1] / "sets" / "sample"
+ANY_FILE = "*"
 
 Gold = frozenset[tuple[str, str]]
 
@@ -81,7 +86,7 @@ def build(root: Path, files: Sequence[str], embedder: Embedder | None) -> Built:
     passages: list[Passage] = []
     for name in files:
         data = (root / name).read_bytes()
-        converted = convert_text(data, name)
+        converted = convert(data, name)
         text_hash = xxhash.xxh3_64_hexdigest(converted.markdown.encode())
         title = document_title(converted, name)
         documents.append(
@@ -109,9 +114,11 @@ def build(root: Path, files: Sequence[str], embedder: Embedder | None) -> Built:
     return Built(corpus, MemorySource(corpus, passages), tuple(passages))
 
 
-def _passages(converted: object, name: str, text_hash: str, embedder: Embedder | None) -> Iterator[Passage]:
+def _passages(
+    converted: Converted, name: str, text_hash: str, embedder: Embedder | None
+) -> Iterator[Passage]:
     tokenize = embedder.token_offsets if embedder else _local_offsets
-    for section in section_tree(converted, name):  # type: ignore[arg-type]
+    for section in section_tree(converted, name):
         trail = tuple(fit_breadcrumb(section.breadcrumb, tokenize, CHUNK_TOKENS))
         for chunk in chunk_section(section, tokenize, CHUNK_TOKENS, OVERLAP):
             section_id = f"{text_hash}::{section.sequence}"
@@ -131,12 +138,37 @@ def _place(chunk_id: str) -> tuple[int, int]:
     return int(sequence), int(index)
 
 
-def _questions(path: Path) -> list[dict[str, object]]:
+def _questions(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
-def _markdown(root: Path) -> tuple[str, ...]:
-    return tuple(sorted(str(path.relative_to(root)) for path in root.rglob("*.md")))
+def _files(root: Path, pattern: str = "*.md") -> tuple[str, ...]:
+    found = (path for path in root.rglob(pattern) if path.is_file() and path.suffix != ".toml")
+    return tuple(sorted(str(path.relative_to(root)) for path in found))
+
+
+def sample() -> QuestionSet:
+    """The project's own questions on its sample corpus of many formats, those that passages answer."""
+    root = SAMPLE / "corpus"
+    questions = [
+        Question(row["question"], frozenset(_evidence(root, each) for each in row["evidence"]))
+        for row in _questions(SAMPLE / "questions.jsonl")
+        if row["evidence"] and all(each.get("section") or each.get("text") for each in row["evidence"])
+    ]
+    return QuestionSet("sample", root, _files(root, ANY_FILE), tuple(questions))
+
+
+def _evidence(root: Path, evidence: dict[str, Any]) -> tuple[str, str]:
+    """Path and section title of a piece of evidence; where it names no section, of the one that holds its text."""
+    path = evidence["doc"]
+    if evidence.get("section"):
+        return path, _plain(evidence["section"])
+    converted = convert((root / path).read_bytes(), path)
+    wanted = words(evidence["text"])
+    sections = section_tree(converted, path)
+    return path, next(
+        (each.title for each in sections if set(wanted) <= set(words(each.text))), sections[0].title
+    )
 
 
 def rust_book() -> QuestionSet:
@@ -145,11 +177,11 @@ def rust_book() -> QuestionSet:
     questions = []
     for row in _questions(DATA / "rust_book_quiz" / "dev" / "questions.jsonl"):
         gold = set()
-        for evidence in row["evidence"]:  # type: ignore[attr-defined]
+        for evidence in row["evidence"]:
             for title in evidence.get("sections_since_last_quiz") or [evidence["section"]]:
                 gold.add((evidence["doc"], _plain(title)))
         questions.append(Question(str(row["question"]), frozenset(gold)))
-    return QuestionSet("rust_book_quiz", root, _markdown(root), tuple(questions))
+    return QuestionSet("rust_book_quiz", root, _files(root), tuple(questions))
 
 
 def xquad(asked: str, answered: str) -> QuestionSet:
@@ -159,10 +191,10 @@ def xquad(asked: str, answered: str) -> QuestionSet:
     for row in _questions(DATA / "xquad_md" / "dev" / "questions.jsonl"):
         if row["lang"] != asked:
             continue
-        gold = {(each["doc"].split("/", 1)[1], each["section"]) for each in row["evidence"]}  # type: ignore[attr-defined]
+        gold = {(each["doc"].split("/", 1)[1], each["section"]) for each in row["evidence"]}
         questions.append(Question(str(row["question"]), frozenset(gold)))
     name = f"xquad {asked}" if asked == answered else f"xquad {asked} over {answered}"
-    return QuestionSet(name, root, _markdown(root), tuple(questions))
+    return QuestionSet(name, root, _files(root), tuple(questions))
 
 
 def eips(kind: str, *, documents: int = 100) -> QuestionSet:
@@ -175,18 +207,18 @@ def eips(kind: str, *, documents: int = 100) -> QuestionSet:
         documents: how many files to take besides those that the questions need; embedding takes time.
     """
     root = DATA / "eips" / "corpus"
-    names = _markdown(root)
+    names = _files(root)
     draw = random.Random(SEED)  # noqa: S311 - a fixed sample
     rows = [
         row for row in _questions(DATA / "eips" / "dev" / "questions.jsonl") if row["type"] == "known-item"
     ]
-    needed = {each["doc"] for row in rows for each in row["evidence"]}  # type: ignore[attr-defined]
+    needed = {each["doc"] for row in rows for each in row["evidence"]}
     files = tuple(sorted(needed | set(draw.sample(names, min(documents, len(names))))))
     if kind == "known-item":
         questions = [
             Question(
                 str(row["question"]),
-                frozenset((each["doc"], _plain(each["section"])) for each in row["evidence"]),  # type: ignore[attr-defined]
+                frozenset((each["doc"], _plain(each["section"])) for each in row["evidence"]),
             )
             for row in rows
         ]
@@ -227,6 +259,7 @@ def _plain(title: str) -> str:
 
 
 SETS: dict[str, Callable[[], QuestionSet]] = {
+    "sample": sample,
     "rust": rust_book,
     "xquad-en": lambda: xquad("en", "en"),
     "xquad-de": lambda: xquad("de", "de"),
@@ -236,6 +269,8 @@ SETS: dict[str, Callable[[], QuestionSet]] = {
     "eips-known-item": lambda: eips("known-item"),
     "eips-sentence": lambda: eips("sentence"),
     "eips-description": lambda: eips("description"),
+    "eips-whole": lambda: eips("known-item", documents=1_000),
+    "eips-whole-description": lambda: eips("description", documents=1_000),
 }
 
 

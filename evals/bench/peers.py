@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -11,8 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from graph_agent.embeddings import Embedder
+from graph_agent.retrieval.corpus import Corpus
+from graph_agent.retrieval.keywords import K1, B, KeywordIndex
 from graph_agent.retrieval.mirror import Passage
+from graph_agent.retrieval.query import parse_query
 from graph_agent.text import passage_text
+
+SAME_TERMS = "bm25s, our terms"
 
 Search = Callable[[str], list[str]]
 """A question to chunk ids, best first."""
@@ -24,6 +29,10 @@ class Indexed(Protocol):
     @property
     def passages(self) -> Sequence[Passage]:
         """The passages."""
+
+    @property
+    def corpus(self) -> Corpus:
+        """The same passages as search holds them."""
 
     @property
     def vectors(self) -> npt.NDArray[np.float32]:
@@ -106,8 +115,45 @@ def bm25s_words(corpus: Indexed, embedder: Embedder, folder: Path, limit: int) -
     return search
 
 
+def bm25s_same_terms(corpus: Indexed, embedder: Embedder, folder: Path, limit: int) -> Search:
+    """bm25s given our terms, our k1 and b: what the keyword leg must not differ from, but for what it adds."""
+    import bm25s
+
+    held = corpus.corpus
+    lists: list[list[str]] = [[] for _ in corpus.passages]
+    for number, row, count in _postings(held.index):
+        lists[row].extend([str(number)] * count)
+    index = bm25s.BM25(method="lucene", k1=K1, b=B)
+    index.index(lists, show_progress=False)
+
+    def search(text: str) -> list[str]:
+        query = parse_query(text, held.index, held.stemmers)
+        asked = [
+            str(number) for each in query.terms if (number := held.index.vocabulary.number(each.term)) >= 0
+        ]
+        if not asked:
+            return []
+        found, scores = index.retrieve([asked], k=min(limit, len(lists)), show_progress=False)
+        return [
+            corpus.passages[int(at)].chunk_id
+            for at, score in zip(found[0], scores[0], strict=True)
+            if score > 0
+        ]
+
+    return search
+
+
+def _postings(index: KeywordIndex) -> Iterator[tuple[int, int, int]]:
+    """Each posting of an index: number of the term, row, count."""
+    for segment in index.segments:
+        for number in segment.term_ids.tolist():
+            rows, counts = segment.of_term(number)
+            yield from ((number, int(row), int(count)) for row, count in zip(rows, counts, strict=True))
+
+
 PEERS: dict[str, Callable[[Indexed, Embedder, Path, int], Search]] = {
     "lancedb hybrid": lancedb_hybrid,
     "chroma vectors": chroma_vectors,
     "bm25s": bm25s_words,
+    SAME_TERMS: bm25s_same_terms,
 }
