@@ -185,7 +185,7 @@ def _listing(infos: list[zipfile.ZipInfo], fallback_mtime: float) -> Listing:
     refused: list[tuple[str, str]] = []
     duplicates = 0
     for info in infos:
-        if info.is_dir():
+        if info.filename.endswith("/"):  # a folder; info.is_dir() fails on a name that is empty
             continue
         name = _name(info)
         mode = info.external_attr >> 16

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graph_agent.errors import ConfigurationError
-from graph_agent.ingest.discover import Root
+from graph_agent.ingest.found import Root
 from graph_agent.ingest.labels import CLASSIFY_FILE, Classification, Resolution, load_classification
 from graph_agent.ingest.report import FileFailure, SyncReport
 from graph_agent.store import DocumentGraph

@@ -11,7 +11,7 @@ from typing import Any
 
 from graph_agent.errors import UnreadableFile
 from graph_agent.ingest.convert.registry import converter_versions
-from graph_agent.ingest.discover import Discovery, Failure, Root, SourceFile
+from graph_agent.ingest.found import Discovery, Failure, Root, SourceFile
 from graph_agent.ingest.identity import folder_id, hash_bytes
 from graph_agent.ingest.report import FileFailure, Progress
 from graph_agent.store import DocumentGraph

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from graph_agent.ingest.discover import Failure
+from graph_agent.ingest.found import Failure
 
 if TYPE_CHECKING:
     from graph_agent.ingest.enriching import EnrichReport

@@ -15,7 +15,8 @@ import orjson
 from graph_agent.embeddings import Embedder
 from graph_agent.errors import ConfigurationError, EngineUnavailable
 from graph_agent.ingest.applying import carry_out, cutting_of
-from graph_agent.ingest.discover import Discovery, discover
+from graph_agent.ingest.discover import discover
+from graph_agent.ingest.found import Discovery
 from graph_agent.ingest.labelling import relabel
 from graph_agent.ingest.linking import relink
 from graph_agent.ingest.locking import VECTOR_LOCK, sync_lock

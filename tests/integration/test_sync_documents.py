@@ -116,7 +116,7 @@ def test_a_touched_file_is_not_read_as_changed(
 def test_an_old_file_is_believed_by_size_and_time_and_read_when_either_changes(
     empty_graph: DocumentGraph, embedder: Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from graph_agent.ingest.discover import SourceFile
+    from graph_agent.ingest.found import SourceFile
 
     root = tmp_path / "root"
     path = write(root, "a.md", "# A\n\nold text\n")

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from graph_agent.errors import UnreadableFile
-from graph_agent.ingest.discover import Discovery, discover
+from graph_agent.ingest.discover import discover
+from graph_agent.ingest.found import Discovery
 from graph_agent.ingest.ignore import matches, parse, verdict
 
 

@@ -17,7 +17,7 @@ from graph_agent.embeddings import local_tokenizer
 from graph_agent.errors import UnreadableFile
 from graph_agent.ingest import preparing
 from graph_agent.ingest.convert.limits import Limits
-from graph_agent.ingest.discover import SourceFile
+from graph_agent.ingest.found import SourceFile
 from graph_agent.ingest.identity import hash_bytes
 from graph_agent.ingest.plan import Source
 from graph_agent.ingest.preparing import Preparer, children_for

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from graph_agent.errors import UnreadableFile
-from graph_agent.ingest.convert.detect import detect, ending
+from graph_agent.ingest.convert.detect import MEDIA_TYPES, detect, ending
 from graph_agent.ingest.convert.limits import Limits
 from graph_agent.ingest.document import Converted
 
@@ -85,8 +87,8 @@ def _dispatch(kind: str, data: bytes, name: str, limits: Limits) -> Converted:
         from graph_agent.ingest.convert.libreoffice import via_libreoffice
 
         target = BY_LIBREOFFICE[kind]
-        converted = via_libreoffice(data, name, kind, target, limits)
-        return _dispatch(target, converted, name, limits)
+        result = _dispatch(target, via_libreoffice(data, name, kind, target, limits), name, limits)
+        return replace(result, media_type=MEDIA_TYPES.get(kind, result.media_type))
     raise _refusal(kind, name)
 
 
