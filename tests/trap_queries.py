@@ -206,6 +206,9 @@ VARIABLES = _plain(
     "MATCH (n:Movie) RETURN count(n) AS deleted_count",
     "MATCH (n:Person) WITH n.set AS dataset, count(*) AS n RETURN dataset, n ORDER BY dataset",
     "MATCH (SetOf:Person) RETURN count(SetOf) AS n",
+    "WITH true AS case, 1 AS call, 2 AS set RETURN CASE WHEN case THEN call ELSE set END AS x",
+    "WITH true AS case, 1 AS delete RETURN CASE WHEN true THEN case ELSE delete END AS x",
+    "WITH 1 AS then, 1 AS case RETURN CASE then WHEN case THEN then ELSE case END AS x",
     "MATCH (n:Person) WITH collect(n.name) AS names UNWIND names AS removed RETURN removed ORDER BY removed",
 )
 

@@ -16,5 +16,5 @@ def get_edge_type_counts(context: ToolContext) -> ToolResult:
     get_graph_overview. Returns [{edge_type, count}].
     """
     types = counts_now(context).edge_types
-    text = lines_of(types, what="relationship type", graph=context.graph.name, with_counts=True)
+    text = lines_of(types, of="relTypes", graph=context.graph.name, with_counts=True)
     return ToolResult(text, [{"edge_type": kind, "count": count} for kind, count in types.items()])

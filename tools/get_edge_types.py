@@ -16,5 +16,5 @@ def get_edge_types(context: ToolContext) -> ToolResult:
     Returns a list of names.
     """
     types = counts_now(context).edge_types
-    text = lines_of(types, what="relationship type", graph=context.graph.name, with_counts=False)
+    text = lines_of(types, of="relTypes", graph=context.graph.name, with_counts=False)
     return ToolResult(text, list(types))

@@ -18,7 +18,7 @@ from graph_agent.tools.spec import tool
 from graph_agent.tools.yaml_text import yaml_text
 
 DESCRIPTION_CHARS = 160
-NOTE_TOKENS = 80
+NOTE_TOKENS = 120
 FOLDER_SHARE = 0.4  # of the output, when not everything fits
 
 
@@ -146,7 +146,10 @@ def _content(
         shown, left = places.first(share)
         room -= share - left
         if len(shown) < len(folders):
-            notes["more_folders"] = f"{len(folders) - len(shown)} more folders"
+            notes["more_folders"] = (
+                f"{len(folders) - len(shown)} more folders; graph_query lists all: "
+                "MATCH (f:Folder) RETURN f.folder_id, f.path ORDER BY f.path SKIP 0 LIMIT 200"
+            )
     documents, _ = listed.first(room)
     omitted = len(rows) - len(documents)
     if omitted:

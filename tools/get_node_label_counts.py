@@ -16,5 +16,5 @@ def get_node_label_counts(context: ToolContext) -> ToolResult:
     Returns [{label, count}]. A node with two labels counts for both.
     """
     labels = counts_now(context).labels
-    text = lines_of(labels, what="node label", graph=context.graph.name, with_counts=True)
+    text = lines_of(labels, of="labels", graph=context.graph.name, with_counts=True)
     return ToolResult(text, [{"label": label, "count": count} for label, count in labels.items()])

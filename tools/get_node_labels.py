@@ -16,5 +16,5 @@ def get_node_labels(context: ToolContext) -> ToolResult:
     Returns a list of names.
     """
     labels = counts_now(context).labels
-    text = lines_of(labels, what="node label", graph=context.graph.name, with_counts=False)
+    text = lines_of(labels, of="labels", graph=context.graph.name, with_counts=False)
     return ToolResult(text, list(labels))

@@ -7,12 +7,15 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from graph_agent.store.queries.overview import quoted
 from graph_agent.store.skeleton import PropertyFact, Skeleton
-from graph_agent.tools.bounds import fitting
+from graph_agent.tools.bounds import OUTPUT_TOKENS, fitting
 from graph_agent.tools.context import ToolContext
 from graph_agent.tools.near_names import nearest
 from graph_agent.tools.result import ToolResult
 from graph_agent.tools.spec import tool
+
+NOTE_TOKENS = 300
 
 
 @tool("schema", reading=False)
@@ -76,10 +79,16 @@ def _text(facts: tuple[PropertyFact, ...], skeleton: Skeleton, label: str | None
     texts = [(owner, "\n".join([head, *lines]) + "\n") for (owner, head), lines in blocks.items()]
     if label is not None and len(texts) == 1:
         lines = texts[0][1].splitlines()
-        shown, _ = fitting((line, line + "\n") for line in lines)
+        shown, _ = fitting(((line, line + "\n") for line in lines), OUTPUT_TOKENS - NOTE_TOKENS)
         rest = len(lines) - len(shown)
-        return "\n".join([*shown, f"({rest} more properties are left out.)"] if rest else shown)
-    kept, _ = fitting((text, text) for _, text in texts)
+        pattern = f"(n:{quoted(label)})" if facts[0].owner_kind == "node" else f"()-[n:{quoted(label)}]->()"
+        statement = (
+            f"MATCH {pattern} WITH n LIMIT 1000 UNWIND keys(n) AS name RETURN name, count(*) AS count "
+            f"ORDER BY count DESC, name SKIP {len(shown) - 1} LIMIT 200"
+        )
+        more = f"({rest} more properties are left out; graph_query lists them: {statement})"
+        return "\n".join([*shown, more] if rest else shown)
+    kept, _ = fitting(((text, text) for _, text in texts), OUTPUT_TOKENS - NOTE_TOKENS)
     rest = len(texts) - len(kept)
     notes = []
     if rest:

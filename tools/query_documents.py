@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from graph_agent.errors import BadArgument
 from graph_agent.retrieval.corpus import Corpus
 from graph_agent.retrieval.documents import Unresolved
 from graph_agent.retrieval.results import Hit
@@ -80,6 +81,11 @@ def query_documents(
         if not error.is_absent:
             raise
         return _empty(f"No passages found: {error.message} {error.fix}")
+    except BadArgument:
+        uncarried = _uncarried(context, corpus, labels)
+        if not uncarried:
+            raise
+        return _empty(f"No passages found: no document carries {', '.join(uncarried)}.")
     counts = {"unlabelled": 0, "undated": 0, **(chosen.left_out if chosen else {})}
     if chosen is not None and chosen.is_empty:
         return _empty(f"No passages found: {chosen.problem or 'the scope is empty'}.", counts)
@@ -104,6 +110,19 @@ def query_documents(
         "searched": result.searched,
     }
     return ToolResult(_content(artifact, result.hits), artifact)
+
+
+def _uncarried(context: ToolContext, corpus: Corpus, labels: LabelFilter | None) -> list[str]:
+    """Labels asked for that exist and that no document carries, when there is nothing else among them."""
+    known = {
+        (row["facet"], row["value"]) for row in context.graph.read(statements.LABEL_DESCRIPTIONS).dicts()
+    }
+    found: list[str] = []
+    for facet, given in (labels or {}).items():
+        values = [given] if isinstance(given, str) else given
+        if all((facet, value) in known and value not in corpus.facets.get(facet, {}) for value in values):
+            found += [f"{facet}={value}" for value in values]
+    return found
 
 
 def _empty(notice: str, counts: dict[str, int] | None = None, told: Sequence[str] = ()) -> ToolResult:

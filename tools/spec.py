@@ -85,7 +85,10 @@ class ToolSpec:
         try:
             checked = self._validated(given)
         except ValidationError as error:
-            raise self._refusal(error.errors(include_url=False)[0], arguments) from None
+            details = error.errors(include_url=False)
+            # A misnamed argument first: it is also why another one is missing.
+            misnamed = [detail for detail in details if detail["type"] == "extra_forbidden"]
+            raise self._refusal((misnamed or details)[0], arguments) from None
         return {name: getattr(checked, name) for name in fields}
 
     def _validated(self, given: dict[str, Any]) -> BaseModel:

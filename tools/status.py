@@ -13,6 +13,7 @@ from graph_agent.store import survey
 from graph_agent.store.queries import navigation as statements
 from graph_agent.store.queries.schema import SCHEMA_VERSION
 from graph_agent.store.schema import OPERATIONAL, indexes, read_meta
+from graph_agent.tools.bounds import OUTPUT_TOKENS, output_tokens
 from graph_agent.tools.context import ToolContext
 from graph_agent.tools.result import ToolResult
 from graph_agent.tools.spec import tool
@@ -20,7 +21,7 @@ from graph_agent.tools.spec import tool
 # Plain keys beside the graph, written by a sync.
 SYNC_LOCK, LAST_SYNC = "sync-lock", "last-sync"
 FAILURES_SHOWN = 20
-VALUES_SHOWN = 50
+VALUES_SHOWN = (50, 20, 8, 3, 1)  # of a facet; the first number with which all fits
 
 
 @tool("documents", reading=False)
@@ -50,7 +51,7 @@ def status(context: ToolContext) -> ToolResult:
             part(context, report)
         if problems and problems[-1].startswith("The engine"):
             break  # each further question would wait for it as long again
-    return ToolResult(json.dumps(_shown(report), ensure_ascii=False, indent=1), report)
+    return ToolResult(_content(report), report)
 
 
 @contextmanager
@@ -109,8 +110,13 @@ def _labels(context: ToolContext, corpus: Corpus) -> dict[str, Any]:
     described = {
         (row["facet"], row["value"]): row for row in context.graph.read(statements.LABEL_DESCRIPTIONS).dicts()
     }
+    counts: dict[str, dict[str, int]] = {facet: dict(values) for facet, values in corpus.facets.items()}
+    for facet, value in described:
+        if not (isinstance(facet, str) and isinstance(value, str)):
+            continue  # somebody else's :Label
+        counts.setdefault(facet, {}).setdefault(value, 0)
     found: dict[str, Any] = {}
-    for facet, values in corpus.facets.items():
+    for facet, values in counts.items():
         rows = []
         for value, count in values.items():
             text = described.get((facet, value), {}).get("description")
@@ -179,14 +185,30 @@ def _indexes(context: ToolContext, report: dict[str, Any]) -> None:
         )
 
 
-def _shown(report: dict[str, Any]) -> dict[str, Any]:
-    """The report with long lists cut and counted."""
-    labels = {}
+def _content(report: dict[str, Any]) -> str:
+    """The report as JSON, with as many values of each facet as fit."""
+    text = ""
+    for values in VALUES_SHOWN:
+        text = json.dumps(_shown(report, values), ensure_ascii=False, indent=1)
+        if output_tokens(text) <= OUTPUT_TOKENS:
+            return text
+    return json.dumps(_shown(report, 0), ensure_ascii=False, indent=1)
+
+
+def _shown(report: dict[str, Any], values: int) -> dict[str, Any]:
+    """The report with long lists cut and counted, and how to get the rest."""
+    labels: dict[str, Any] = {}
     for facet, rows in report["labels"].items():
-        more = [f"and {len(rows) - VALUES_SHOWN} more"] if len(rows) > VALUES_SHOWN else []
-        labels[facet] = [*rows[:VALUES_SHOWN], *more]
+        rest = len(rows) - values
+        where = f"facet: {json.dumps(facet, ensure_ascii=False)}"
+        more = f"and {rest} more; graph_query lists them: MATCH (l:Label {{{where}}}) RETURN l.value ORDER BY l.value"
+        labels[facet] = [*rows[:values], *([more] if rest > 0 else [])]
+    if values == 0:
+        rest = len(labels)
+        labels = {"": f"{rest} facets; graph_query lists them: MATCH (l:Label) RETURN DISTINCT l.facet"}
     last = report["lastSync"]
     if last and len(last["failed"]) > FAILURES_SHOWN:
         rest = len(last["failed"]) - FAILURES_SHOWN
-        last = {**last, "failed": [*last["failed"][:FAILURES_SHOWN], f"and {rest} more"]}
+        more = f"and {rest} more; the command `graph-agent tool status --artifact` shows all"
+        last = {**last, "failed": [*last["failed"][:FAILURES_SHOWN], more]}
     return {**report, "labels": labels, "lastSync": last}

@@ -27,6 +27,7 @@ MAX_TOP_K = 100
 SCANNED = 20_000  # nodes up to which an exact scan is quick
 RIGHT_INDEX = 42_200  # FalkorDB version from which the index keeps all results after changes
 TEXT_CHARS = 1_500
+NOTE_TOKENS = 300
 TEXT_NAMES = ("text", "content", "body", "description", "summary", "title", "name")
 
 
@@ -56,9 +57,13 @@ def vector_search(
     if not rows:
         return ToolResult(" ".join(told) or f"No nodes found for {query[:200]!r}.", [])
     shown = [{**row, "text": one_line(row["text"], TEXT_CHARS)} for row in rows]
-    kept, _ = fitting(((row, yaml_text([row])) for row in shown), OUTPUT_TOKENS - 60)
+    kept, _ = fitting(((row, yaml_text([row])) for row in shown), OUTPUT_TOKENS - NOTE_TOKENS)
     if len(kept) < len(rows):
-        told.append(f"{len(rows) - len(kept)} more are left out of this text.")
+        ids = ", ".join(str(row["id"]) for row in rows[len(kept) :])
+        told.append(
+            f"{len(rows) - len(kept)} more are left out; graph_query reads them: "
+            f"MATCH (n) WHERE id(n) IN [{ids}] RETURN n"
+        )
     notes = {"note": " ".join(told)} if told else {}
     return ToolResult(yaml_text({**notes, "nodes": kept}), rows)
 

@@ -6,6 +6,7 @@ A scope acts before ranking. One that matches nothing stays empty: it never beco
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -15,6 +16,8 @@ from graph_agent.retrieval.corpus import Corpus, DocumentRow, Place
 from graph_agent.retrieval.documents import Unresolved, near_names, resolve_document, resolve_folder
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_LOOSE = re.compile(r"(\d{4})(?:[-/. ]?(\d{1,2})(?:[-/. ]?(\d{1,2}))?)?\b")
+_REVERSE = re.compile(r"(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})\b")  # 31.12.2024; 12/31/2024 could be either
 _PARTIAL = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?")
 
 LabelFilter = Mapping[str, str | Sequence[str]]
@@ -239,7 +242,11 @@ def _label(corpus: Corpus, facet: str, given: str | Sequence[str]) -> tuple[str,
     name = facets.get(facet.strip().casefold())
     if name is None:
         known = ", ".join(sorted(corpus.facets)) or "none: no document carries labels"
-        raise BadArgument(f"labels names the facet {facet!r}, which does not exist.", f"Facets: {known}.")
+        near = near_names(facet, corpus.facets, count=1)
+        hint = f"Nearest: {near[0]}. " if near else ""
+        raise BadArgument(
+            f"labels names the facet {facet!r}, which does not exist.", f"{hint}Facets: {known}."
+        )
     values = {value.casefold(): value for value in corpus.facets[name]}
     wanted = [given] if isinstance(given, str) else list(given)
     if not wanted:
@@ -274,9 +281,33 @@ def _day(text: str | None, argument: str) -> str | None:
             raise ValueError
         return date.fromisoformat(given).isoformat()
     except ValueError:
+        near = _nearest_day(given, last=argument.lower().endswith("to"))
+        hint = f" Nearest: {near}." if near else ""
         raise BadArgument(
-            f"{argument} {text!r} is not a date.", "Give a day as YYYY-MM-DD, such as 2024-01-31."
+            f"{argument} {text!r} is not a date.", f"Give a day as YYYY-MM-DD, such as 2024-01-31.{hint}"
         ) from None
+
+
+def _nearest_day(text: str, *, last: bool) -> str:
+    """The day that a date in another spelling may mean, "" when that is anyone's guess.
+
+    Args:
+        text: a year, a month or a day.
+        last: of a year or a month the last day rather than the first.
+    """
+    match = _LOOSE.match(text)
+    year, month, day = (int(part) if part else None for part in match.groups()) if match else (0, None, None)
+    if match is None and (reverse := _REVERSE.match(text)):
+        day, month, year = (int(part) for part in reverse.groups())
+    if not year:
+        return ""
+    if month is None:
+        month = 12 if last else 1
+    month = min(max(month, 1), 12)
+    longest = monthrange(year, month)[1]
+    if day is None:
+        day = longest if last else 1
+    return date(year, month, min(max(day, 1), longest)).isoformat()
 
 
 def _period(text: str | None) -> tuple[str, str] | None:

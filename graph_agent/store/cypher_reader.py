@@ -289,7 +289,7 @@ class _Reader:
         if word == "NOT" and self._operand_follows():
             self._push("prefix")
             return "operator"
-        if word == "CASE" and self._operand_follows():
+        if word == "CASE" and self._operand_follows() and not self._is_named_case():
             self._push("case")
             return "operator"
         if word == "WHEN" and self._keyword_before() == "CASE":
@@ -373,6 +373,16 @@ class _Reader:
 
     def _next_is(self, *texts: str) -> bool:
         return self.index + 1 < len(self.tokens) and self.tokens[self.index + 1].is_punct(*texts)
+
+    def _is_named_case(self) -> bool:
+        """Whether this `case` is a variable for certain: in `case THEN x` no value `then` can come before x."""
+        after = self.tokens[self.index + 2] if self.index + 2 < len(self.tokens) else None
+        return (
+            self.tokens[self.index + 1].word in {"THEN", "ELSE"}
+            and after is not None
+            and after.kind != "punct"
+            and after.word not in {"WHEN", "IS", "STARTS", "ENDS", *_INFIX_WORDS}
+        )
 
     def _operand_follows(self) -> bool:
         token = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None

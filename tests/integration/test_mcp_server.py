@@ -29,11 +29,7 @@ from graph_agent.store import DocumentGraph
 from graph_agent.tools import TOOLS, ToolContext, call_tool
 
 TOKEN = "a-token-long-enough-for-a-test"
-SERVE = (
-    "import sys\nfrom graph_agent.settings import load_settings\nfrom graph_agent.store import DocumentGraph\n"
-    "from graph_agent.tools import ToolContext\nfrom graph_agent.mcp_server import serve\n"
-    "with DocumentGraph.open(load_settings()) as graph:\n    serve(ToolContext(graph), **eval(sys.argv[1]))\n"
-)
+SERVE = ["-c", "from graph_agent.cli import main; main()", "mcp"]  # graph-agent mcp
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +53,7 @@ def address(served: ToolContext) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = subprocess.Popen(
-        [sys.executable, "-c", SERVE, repr({"http": True, "port": port})],
+        [sys.executable, *SERVE, "--http", "--port", str(port)],
         env={**environment(served), "GRAPH_AGENT_MCP_TOKEN": TOKEN},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -123,7 +119,7 @@ async def drive(client: Client[Any], context: ToolContext) -> None:
 
 
 async def test_every_tool_over_stdio(served: ToolContext) -> None:
-    transport = StdioTransport(sys.executable, ["-c", SERVE, "{}"], env=environment(served))
+    transport = StdioTransport(sys.executable, SERVE, env=environment(served))
     async with Client(transport) as client:
         await drive(client, served)
 
@@ -168,7 +164,7 @@ def test_without_fastmcp_the_extra_is_named(served: ToolContext, monkeypatch: py
 def test_stdout_is_the_protocols_alone(served: ToolContext, tmp_path: Path) -> None:
     """A client that says nothing and leaves: nothing but protocol may have been written."""
     done = subprocess.run(
-        [sys.executable, "-c", SERVE, "{}"],
+        [sys.executable, *SERVE],
         env=environment(served),
         input=b"",
         capture_output=True,

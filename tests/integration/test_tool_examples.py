@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,25 +40,26 @@ with DocumentGraph.open(load_settings()) as graph:
     answer = agent.invoke({"messages": [("user", "How many documents are there?")]})
     print(answer["messages"][-1].content)
 """
-SIXTEENTH = '''\
-"""How long a document is."""
+SIXTEENTH = re.search(
+    r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL
+).group(1)  # type: ignore[union-attr]
+ONE_FILE_AND_ONE_LINE = """
+import asyncio, sys
+from click.testing import CliRunner
+import graph_agent.tools
+from graph_agent.tools import registry
 
-from typing import Annotated
+graph_agent.tools.__path__.append(sys.argv[1])  # the file
+registry.BUILT_IN += ("document_length",)  # the line
+from graph_agent.tools import TOOLS, TOOL_MAP
+from graph_agent.cli import cli
 
-from pydantic import Field
-
-from graph_agent.tools import ToolContext, ToolResult, tool
-
-
-@tool("documents")
-def document_length(
-    context: ToolContext,
-    path: Annotated[str, Field(description="path of a document, as list_documents shows it")],
-) -> ToolResult:
-    """Length of one document in tokens. Use it before you read a document whole."""
-    rows = context.graph.read("MATCH (d:Document {path: $path}) RETURN d.token_count AS tokens", {"path": path}).dicts()
-    return ToolResult(f"{rows[0]['tokens']} tokens" if rows else f"No document found at {path!r}.", rows)
-'''
+assert len(TOOLS) == len(TOOL_MAP) == 16
+assert "document_length" in registry.reading_tools()
+assert "document_length" in CliRunner().invoke(cli, ["tools"]).output
+rows = asyncio.run(TOOL_MAP["document_length"](path="index.md"))
+assert rows[0]["tokens"] > 100, rows
+"""
 
 
 @pytest.fixture
@@ -150,6 +154,21 @@ def test_the_command_line_has_the_sixteenth_tool(length: str, sample_graph: Docu
         cli, ["tool", length, '{"path": "index.md"}', "--artifact"], env=environment, catch_exceptions=False
     )
     assert json.loads(ran.stdout)[0]["tokens"] > 100
+
+
+def test_one_file_and_one_line_are_all_it_takes(sample_graph: DocumentGraph, tmp_path: Path) -> None:
+    (tmp_path / "document_length.py").write_text(SIXTEENTH, encoding="utf-8")
+    environment = {
+        **os.environ,
+        "GRAPH_AGENT_DATA": str(sample_graph.settings.data),
+        "GRAPH_AGENT_GRAPH": sample_graph.name,
+        "GRAPH_AGENT_FALKORDB_URL": "",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_FILE_AND_ONE_LINE, str(tmp_path)],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_built_in_fifteen_come_back() -> None:
