@@ -88,6 +88,7 @@ def figure(picture: Picture, *, dark: bool) -> dict[str, Any]:
     lines_x: list[float | None] = []
     lines_y: list[float | None] = []
     words: list[dict[str, Any]] = []
+    told: set[tuple[str, tuple[str, ...]]] = set()
     for (one, other), captions in _bundles(picture).items():
         start, end = at[one], at[other]
         if one == other:
@@ -98,7 +99,10 @@ def figure(picture: Picture, *, dark: bool) -> dict[str, Any]:
             continue
         lines_x += [float(start[0]), float(end[0]), None]
         lines_y += [float(start[1]), float(end[1]), None]
-        if len(picture.links) <= MAX_WORDS:
+        ends = {(one, tuple(captions)), (other, tuple(captions))}
+        # Around one node many lines mean the same: it is written on the first of them.
+        if len(picture.links) <= MAX_WORDS and not (picture.centre and ends & told):
+            told |= ends
             middle = (start + end) / 2
             words.append(_words(middle[0], middle[1], "<br>".join(captions), colours))
     lines = {
