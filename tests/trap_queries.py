@@ -208,6 +208,8 @@ VARIABLES = _plain(
     "MATCH (SetOf:Person) RETURN count(SetOf) AS n",
     "WITH true AS case, 1 AS call, 2 AS set RETURN CASE WHEN case THEN call ELSE set END AS x",
     "WITH true AS case, 1 AS delete RETURN CASE WHEN true THEN case ELSE delete END AS x",
+    "WITH 1 AS distinct, 1 AS create RETURN CASE distinct WHEN create THEN distinct END AS x",
+    "WITH 'a' AS distinct, 'b' AS set RETURN 'a' STARTS WITH distinct AND NOT set = 'a' AS x",
     "WITH 1 AS then, 1 AS case RETURN CASE then WHEN case THEN then ELSE case END AS x",
     "MATCH (n:Person) WITH collect(n.name) AS names UNWIND names AS removed RETURN removed ORDER BY removed",
 )

@@ -26,19 +26,8 @@ _VALUE_NEXT = {
     "CREATE", "MERGE", "SET", "DELETE", "REMOVE",
 }  # fmt: skip
 _KEYWORD_NEXT = {
-    "OPTIONAL",
-    "ORDER",
-    "DETACH",
-    "LOAD",
-    "CSV",
-    "DROP",
-    "USING",
-    "FOREACH",
-    "ON",
-    "INDEX",
-    "SCAN",
-    "JOIN",
-}
+    "OPTIONAL", "ORDER", "DETACH", "LOAD", "CSV", "DROP", "USING", "FOREACH", "ON", "INDEX", "SCAN", "JOIN",
+}  # fmt: skip
 MAIN_CLAUSES = {
     "MATCH", "RETURN", "WITH", "UNWIND", "CALL", "CREATE", "MERGE", "SET", "DELETE", "REMOVE", "FOREACH", "LOAD",
     "DROP", "DETACH", "OPTIONAL", "UNION", "START", "USING",
@@ -294,7 +283,7 @@ class _Reader:
             return "operator"
         if word == "WHEN" and self._keyword_before() == "CASE":
             return "operator"
-        if word == "DISTINCT" and (self._operand_follows() or self._next_is("*")):
+        if word == "DISTINCT" and self._may_be_distinct():
             return "operator"
         self._ended()
         return "operand"
@@ -383,6 +372,14 @@ class _Reader:
             and after.kind != "punct"
             and after.word not in {"WHEN", "IS", "STARTS", "ENDS", *_INFIX_WORDS}
         )
+
+    def _may_be_distinct(self) -> bool:
+        """Only RETURN, WITH and the bracket of a call may be followed by the keyword; elsewhere it is a variable."""
+        if self._before_is("("):
+            place = self.out.kinds[self.index - 1] == "call"
+        else:
+            place = self._previous_role() == "clause" and self._keyword_before() in {"RETURN", "WITH"}
+        return place and (self._operand_follows() or self._next_is("*"))
 
     def _operand_follows(self) -> bool:
         token = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None

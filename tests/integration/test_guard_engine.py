@@ -30,7 +30,8 @@ SEED = (
     "CREATE (a:N {i: 1, name: 'ab', l: [1, 2]})-[:R {w: 1}]->(b:N {i: 2, name: 'Ab', l: [5]})-[:R {w: 2}]->"
     "(c:N {i: 3, l: [3]}), (b)-[:R {w: 3}]->(d:N:M {i: 4, l: [4]}), (b)-[:R {w: 4}]->(d)"
 )
-EXAMPLES = int(os.environ.get("GRAPH_AGENT_FUZZ", "300"))
+# `make soak` tries 3,400 of each of the three kinds, 10,200 in all.
+EXAMPLES = int(os.environ.get("GRAPH_AGENT_FUZZ", "3400" if os.environ.get("GRAPH_AGENT_SOAK") else "300"))
 CHANGES = (
     "nodes_created", "nodes_deleted", "relationships_created", "relationships_deleted", "properties_set",
     "properties_removed", "labels_added", "labels_removed", "indices_created", "indices_deleted",
@@ -292,6 +293,8 @@ def _approved(text: str, version: int | None) -> str | None:
         return None
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
 @quick
 @given(joined(hostile))
 def test_a_query_with_a_writing_clause_is_refused_or_changes_nothing(
@@ -304,6 +307,8 @@ def test_a_query_with_a_writing_clause_is_refused_or_changes_nothing(
         unguarded.run(text)
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
 def test_the_generated_attacks_would_have_changed_the_graph(unguarded: Unguarded) -> None:
     if not unguarded.runs:
         pytest.skip("runs after the generated attacks only")
@@ -313,6 +318,8 @@ def test_the_generated_attacks_would_have_changed_the_graph(unguarded: Unguarded
     assert unguarded.changes >= unguarded.runs / 20
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
 @quick
 @given(spliced())
 def test_a_query_with_pieces_at_random_places_is_refused_or_changes_nothing(
@@ -323,6 +330,8 @@ def test_a_query_with_pieces_at_random_places_is_refused_or_changes_nothing(
         engine.run(cypher)
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
 @quick
 @given(joined(harmless))
 def test_a_reading_query_is_never_refused_as_writing_and_changes_nothing(engine: Engine, text: str) -> None:
@@ -337,6 +346,8 @@ def test_a_reading_query_is_never_refused_as_writing_and_changes_nothing(engine:
         engine.run(cypher)
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
 def test_the_graph_is_as_it_was_after_all_of_them(engine: Engine) -> None:
     assert engine.picture() == engine.before
 
