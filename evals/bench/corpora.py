@@ -268,9 +268,8 @@ SETS: dict[str, Callable[[], QuestionSet]] = {
     "xquad-zh-en": lambda: xquad("zh", "en"),
     "eips-known-item": lambda: eips("known-item"),
     "eips-sentence": lambda: eips("sentence"),
-    "eips-description": lambda: eips("description"),
     "eips-whole": lambda: eips("known-item", documents=1_000),
-    "eips-whole-description": lambda: eips("description", documents=1_000),
+    "eips-description": lambda: eips("description", documents=1_000),
 }
 
 

@@ -124,7 +124,7 @@ def read_extracts(found: Any) -> list[Measurement]:
     return rows
 
 
-SHORT_SETS = "xquad-en,xquad-de-en,eips-known-item,eips-description"
+SHORT_SETS = "sample,xquad-en,xquad-de-en,eips-known-item"
 BENCHES: tuple[Bench, ...] = (
     Bench("import", "import_time", read_back, minutes=1),
     Bench("ingest", "ingest_speed", read_back, minutes=3),
