@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,6 +85,23 @@ def cited_numbers(text: str) -> list[int]:
     for match in _CITATION.finditer(_CODE.sub(" ", text)):
         found += _expand(match)
     return list(dict.fromkeys(found))
+
+
+def renumbered(text: str, numbers: Mapping[int, int]) -> str:
+    """The text with each [n] replaced by its new number; code stays."""
+    return _outside_code(
+        text,
+        lambda piece: _CITATION.sub(
+            lambda match: "".join(f"[{numbers.get(n, n)}]" for n in _expand(match)), piece
+        ),
+    )
+
+
+def in_order_of_use(text: str, known: Iterable[int]) -> dict[int, int]:
+    """New numbers by old ones: the cited ones count from 1 in the order of first use, the others follow."""
+    numbers = list(known)
+    order = dict.fromkeys([*(n for n in cited_numbers(text) if n in numbers), *numbers])
+    return {old: new for new, old in enumerate(order, start=1)}
 
 
 def without_citations(text: str) -> str:
@@ -175,15 +193,19 @@ def _located(text: str, quote: str) -> tuple[int, str]:
 
 
 def best_quote(text: str, sentences: Sequence[str]) -> tuple[int, str]:
-    """Where in a passage the statement begins that shares most with `sentences`, and its words."""
+    """Where in a passage the statement begins that shares most with `sentences`, and its words.
+
+    A word counts by how few statements of the passage hold it: what all of it is about tells none from the others.
+    """
     wanted = _content(" ".join(sentences))
     figures = {number.value for sentence in sentences for number in numbers(sentence)}
     best, best_score = (0, shortened(text.strip())), 0.0
-    for statement in statements(text):
-        if statement.kind in {"heading", "header"}:
-            continue
+    candidates = [each for each in statements(text) if each.kind not in {"heading", "header"}]
+    common = [wanted & _content(each.of(text)) for each in candidates]
+    holders = Counter(term for found in common for term in found)
+    for statement, found in zip(candidates, common, strict=True):
         words = statement.of(text)
-        shared = len(wanted & _content(words))
+        shared = sum(2.0 / (1 + holders[term]) for term in found)
         held = len(figures & {number.value for number in numbers(words)}) if figures else 0
         score = (shared + 2.0 * held) / (4.0 + len(words) / 80)
         if score > best_score:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from graph_agent.agent.analysis import asks_abilities
@@ -16,6 +16,7 @@ from graph_agent.agent.sentences import on_one_line
 
 LISTED_ROWS = 30
 CLOSEST = 3
+LACKING = 8  # words of the question that are said to be nowhere
 VALUE_CHARACTERS = 160
 
 
@@ -92,7 +93,7 @@ def _counted(row: Mapping[str, Any], request: AnswerRequest, language: str) -> l
     paths = [str(path) for path in row["paths"]]
     lines = [f"{count:,} {noun}:", ""]
     lines += [
-        f"- {on_one_line(path)}" + (f" [{by_path[path]}]" if path in by_path else "")
+        f"- {escaped(on_one_line(path))}" + (f" [{by_path[path]}]" if path in by_path else "")
         for path in paths[:LISTED_ROWS]
     ]
     if count > LISTED_ROWS:
@@ -134,10 +135,10 @@ def outline_answer(request: AnswerRequest) -> str:
     language = request.plan["language"]
     by_id = {passage.section_id: passage.n for passage in reversed(request.passages)}
     head = f" [{by_id[chapter['id']]}]" if chapter and chapter["id"] in by_id else ""
-    lines = [f"{phrase('outline', language)} {on_one_line(name)}{head}:", ""]
+    lines = [f"{phrase('outline', language)} {escaped(on_one_line(name))}{head}:", ""]
     for number, section in enumerate(sections, start=1):
         cited = f" [{by_id[section['id']]}]" if section["id"] in by_id else ""
-        lines.append(f"{number}. {on_one_line(str(section.get('title') or ''))}{cited}")
+        lines.append(f"{number}. {escaped(on_one_line(str(section.get('title') or '')))}{cited}")
     return "\n".join(lines)
 
 
@@ -151,8 +152,16 @@ def outline_of(rounds: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]) -> 
     return None
 
 
-def composed(request: AnswerRequest, extracts: Sequence[Extract]) -> tuple[str, dict[int, str]]:
-    """The extracts worth showing, each under its place, with exact quotes by number."""
+def composed(
+    request: AnswerRequest,
+    extracts: Sequence[Extract],
+    lacking: Callable[[Sequence[Passage]], list[str]] | None = None,
+) -> tuple[str, dict[int, str]]:
+    """The extracts worth showing, each under its place, with exact quotes by number.
+
+    Args:
+        lacking: words of the question that stand in none of some passages.
+    """
     language = request.plan["language"]
     first, more = chosen(extracts, request.search.get("documents") or [])
     head = phrase("extracts_failed" if request.because else "extracts", language)
@@ -167,6 +176,10 @@ def composed(request: AnswerRequest, extracts: Sequence[Extract]) -> tuple[str, 
     for extract in in_reading_order(more):
         quotes[extract.passage.n] = extract.quote
         lines += _shown(extract)
+    absent = lacking([extract.passage for extract in (*first, *more)]) if lacking else []
+    if absent:
+        listed = ", ".join(_plain_title(word) for word in absent[:LACKING])
+        lines.append(f"{phrase('lacking', language)} {listed}.")
     return "\n".join(lines).rstrip(), quotes
 
 
@@ -232,11 +245,19 @@ def _plain_title(text: str) -> str:
     return text.replace("*", "").replace("[", "(").replace("]", ")").replace("`", "")
 
 
-def not_found(request: AnswerRequest, extracts: Sequence[Extract]) -> tuple[str, dict[int, str]]:
-    """That nothing matches, what was searched, and the nearest passages as such, with exact quotes by number."""
+def not_found(
+    request: AnswerRequest, extracts: Sequence[Extract], missed: Sequence[str] = ()
+) -> tuple[str, dict[int, str]]:
+    """That nothing matches, what was searched, and the nearest passages as such, with exact quotes by number.
+
+    Args:
+        missed: years that are asked for while the passages are about others.
+    """
     language = request.plan["language"]
     head = "absent" if request.kind == "documents" else "no_rows"
     parts = [phrase(head, language)]
+    if missed:
+        parts.append(f"{phrase('other_years', language)} {', '.join(missed)}.")
     searched = request.search.get("phrases") or []
     if searched:
         parts.append(

@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from graph_agent.agent.analysis import Question, analysed, talk_plan
 from graph_agent.agent.budget import Budget
+from graph_agent.agent.citations import in_order_of_use, renumbered
 from graph_agent.agent.composing import (
     composed,
     described,
@@ -31,11 +33,21 @@ from graph_agent.agent.reasoner import (
     PlanRequest,
     ReadRequest,
     Remark,
+    Renumbered,
     Text,
     ToolRequest,
 )
 from graph_agent.agent.response import Mode, Passage
-from graph_agent.agent.signals import Fit, cosine_floor, fit_of, question_words
+from graph_agent.agent.signals import (
+    Fit,
+    Words,
+    cosine_floor,
+    fit_of,
+    missed_years,
+    missing_words,
+    question_words,
+    years,
+)
 from graph_agent.agent.state import PlanState, Turn
 from graph_agent.agent.structure import (
     CITABLE,
@@ -57,6 +69,7 @@ HOW_TO_CONFIGURE = (
 )
 PIECE = 60  # characters of a piece of the answer as it is sent
 OUTLINE_SECTIONS = 12
+BEST = 3  # extracts whose years are compared with the question's
 _FOLLOW_UP = re.compile(
     r"^(?:and|but|so|then|what about|how about|und|aber|was ist mit|wie sieht es)\b|"
     r"\b(?:it|its|they|them|their|that one|those|these|this one|he|she|his|her|there|"
@@ -163,6 +176,11 @@ class ExtractiveReasoner:
         if not request.because:
             yield Remark(HOW_TO_CONFIGURE)
         text, done = await self._written(request)
+        numbers = in_order_of_use(text, [passage.n for passage in request.passages])
+        if any(old != new for old, new in numbers.items()):
+            yield Renumbered(numbers)
+            text = renumbered(text, numbers)
+            done = replace(done, quotes={numbers[n]: quote for n, quote in done.quotes.items()})
         for start in range(0, len(text), PIECE):
             yield Text(text[start : start + PIECE])
         yield done
@@ -179,11 +197,15 @@ class ExtractiveReasoner:
             return made, Done(answered=True, checks="trusted")
         if request.kind != "documents":
             return self._foreign(request)
-        extracts, fit = await asyncio.to_thread(self._extracts, request)
+        extracts, fit, asked = await asyncio.to_thread(self._extracts, request)
         if not extracts or not fit.matches:
-            text, quotes = not_found(request, extracts)
+            text, quotes = not_found(request, extracts, fit.missed)
             return text, Done(answered=False, quotes=quotes, checks="trusted", detail=fit.detail)
-        text, quotes = composed(request, extracts)
+
+        def lacking(shown: Sequence[Passage]) -> list[str]:
+            return missing_words(_asked(request), asked, [passage_words(passage) for passage in shown])
+
+        text, quotes = composed(request, extracts, lacking)
         return text, Done(answered=True, quotes=quotes, checks="trusted", detail=fit.detail)
 
     def _foreign(self, request: AnswerRequest) -> tuple[str, Done]:
@@ -196,12 +218,12 @@ class ExtractiveReasoner:
         text, quotes = composed(request, extracts)
         return text, Done(answered=True, quotes=quotes, checks="trusted")
 
-    def _extracts(self, request: AnswerRequest) -> tuple[list[Extract], Fit]:
-        """The best quote of each passage, and how well they fit the question."""
+    def _extracts(self, request: AnswerRequest) -> tuple[list[Extract], Fit, Words]:
+        """The best quote of each passage, how well they fit the question, and the question's words."""
         passages = list(request.passages)
         retriever = self._context.retriever
         corpus = retriever.corpus()
-        question = request.plan["details"].get("asked") or request.plan["question"]
+        question = _asked(request)
         asked = question_words(question, corpus)
         embedder = self._embedder
         try:
@@ -212,7 +234,16 @@ class ExtractiveReasoner:
         except ModelUnavailable:
             extracts, floor, cosine = [opening(passage) for passage in passages], 0.0, None
         texts = [passage_words(passage) for passage in passages]
-        return extracts, fit_of(asked, texts, cosine, floor)
+        dates = {row.content_hash: row.date or "" for row in corpus.documents}
+        best = sorted(extracts, key=lambda extract: -extract.score)[:BEST]
+        dated = [f"{passage_words(one.passage)}\n{dates.get(one.passage.document_id, '')}" for one in best]
+        latest = str(request.plan["details"].get("latest") or "")
+        missed = missed_years(latest if years(latest) else question, dated)
+        return extracts, fit_of(asked, texts, cosine, floor, missed), asked
+
+
+def _asked(request: AnswerRequest) -> str:
+    return str(request.plan["details"].get("asked") or request.plan["question"])
 
 
 def passage_words(passage: Passage) -> str:
@@ -240,7 +271,7 @@ def _fact_plan(question: str, asked: str, found: Question) -> PlanState:
         "scope": {},
         "node_labels": [],
         "language": found.language,
-        "details": {"asked": question if question != asked else asked},
+        "details": {"asked": question, "latest": asked},
     }
 
 

@@ -23,6 +23,8 @@ DOCUMENTS = 5  # of each the best extract
 MORE = 3  # further extracts
 LONGEST = 600  # characters of a statement that are embedded
 _LIST_ITEMS = 8
+LEAST_FIRST = 0.45  # of the best extract's weight: what has less is not shown
+LEAST_MORE = 0.6
 WEIGHT_LEXICAL = 0.6
 WEIGHT_RANK = 0.55
 
@@ -58,7 +60,7 @@ class _Candidate:
 def best_extracts(
     question: npt.NDArray[np.float32], words: Words, passages: Sequence[Passage], embedder: Embedder
 ) -> list[Extract]:
-    """The best extract of each of the first passages, in the passages' order.
+    """The best extract of each of the first passages, in the passages' order; none of a passage of headings only.
 
     A statement's score is its cosine with the question, plus the share of the question's words that it and its
     headings hold. Only the statements that share most words, and the first ones, are embedded.
@@ -68,7 +70,7 @@ def best_extracts(
     for number, found in enumerate(lists):
         candidates += _candidates(number, passages[number], found, words)
     if not candidates:
-        return [opening(passage) for passage in passages[:CONSIDERED]]
+        return []
     vectors = embedder.embed_passages([candidate.text for candidate in candidates])
     for candidate, cosine in zip(candidates, vectors @ question, strict=True):
         candidate.cosine = float(cosine)
@@ -77,7 +79,8 @@ def best_extracts(
     for number, passage in enumerate(passages[:CONSIDERED]):
         own = [candidate for candidate in candidates if candidate.passage == number]
         best = max(own, key=lambda candidate: candidate.score, default=None)
-        extracts.append(opening(passage) if best is None else _extract(passage, lists[number], best))
+        if best is not None:
+            extracts.append(_extract(passage, lists[number], best))
     return extracts
 
 
@@ -179,7 +182,9 @@ def opening(passage: Passage) -> Extract:
 
 
 def chosen(extracts: Sequence[Extract], documents: Sequence[str] = ()) -> tuple[list[Extract], list[Extract]]:
-    """The extracts worth showing: the best of each of the best documents, and then more of the same ones.
+    """The extracts worth showing: the best of each of the best documents, and further ones of whatever document.
+
+    Both begin with the best. What falls far behind the best is left out, so that a good answer stands alone.
 
     Args:
         extracts: in the order of the search.
@@ -193,10 +198,12 @@ def chosen(extracts: Sequence[Extract], documents: Sequence[str] = ()) -> tuple[
         for position, extract in enumerate(extracts)
     }
     ranked = sorted(extracts, key=lambda extract: -weights[id(extract)])
+    best = weights[id(ranked[0])]
     by_document: dict[str, list[Extract]] = {}
     for extract in ranked:
         by_document.setdefault(extract.passage.document_id or extract.passage.path, []).append(extract)
     order = [name for name in dict.fromkeys([*documents, *by_document]) if name in by_document]
-    first = [by_document[name][0] for name in order[:DOCUMENTS]]
-    more = [extract for extract in ranked if extract not in first][:MORE]
-    return first, more
+    leading = {id(by_document[name][0]) for name in order[:DOCUMENTS]}
+    first = [one for one in ranked if id(one) in leading and weights[id(one)] >= LEAST_FIRST * best]
+    more = [one for one in ranked if id(one) not in leading and weights[id(one)] >= LEAST_MORE * best]
+    return first, more[:MORE]

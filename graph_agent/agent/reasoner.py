@@ -133,6 +133,13 @@ class Remark:
 
 
 @dataclass(frozen=True)
+class Renumbered:
+    """The passages get other numbers, in which the text that follows cites them: new by old, all of them."""
+
+    numbers: dict[int, int]
+
+
+@dataclass(frozen=True)
 class Done:
     """The end of the answer.
 
@@ -151,7 +158,7 @@ class Done:
     detail: dict[str, Any] = field(default_factory=dict)
 
 
-Part = Text | Replace | Remark | Done
+Part = Text | Replace | Remark | Renumbered | Done
 
 
 class Reasoner(Protocol):

@@ -1,7 +1,8 @@
 """How well passages fit a question: rare words shared, and closeness of meaning. Decides whether nothing matches.
 
 Two signals, each in [0, 1]: the share of the question's idf mass that one passage holds (a word that no document
-holds weighs most), and the cosine of the best statement. A question about something else fails both.
+holds weighs most), and the cosine of the best statement. A question about something else fails both. A third one:
+a question that names a year is not answered by passages that are about other years only.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graph_agent.retrieval.query import Query, parse_query
-from graph_agent.text import terms
+from graph_agent.text import fold, terms, tokens
 
 if TYPE_CHECKING:
     from graph_agent.embeddings import Embedder
     from graph_agent.retrieval.corpus import Corpus
 
 _CODE_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_YEAR = re.compile(r"(?<![\d.,])(?:1[5-9]|20)\d\d(?!\d|[.,]\d)")
+_SHORT_YEAR = re.compile(r"(?:(?<=\d\d\d\d[/\u2013-])|(?<=['\u2019]))\d\d(?!\d)")  # 2024/25, '25
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
+_ASKING = frozenset(["many", "much", "often", "viel", "viele", "vielen", "wieviel", "oft"])
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,41 @@ class Words:
     def share(self, numbers: set[int]) -> float:
         """Share of the weight that some of the words have."""
         return sum(self.idf[number] for number in numbers) / self.mass
+
+
+def years(text: str) -> set[str]:
+    """Years that a text names, of the second half of the last millennium and of this one's first century."""
+    return {match[0] for match in _YEAR.finditer(text)}
+
+
+def missed_years(question: str, texts: Sequence[str]) -> tuple[str, ...]:
+    """The years of a question when the texts name none of them but others; none otherwise.
+
+    Args:
+        texts: the best passages with their headings, paths and dates; texts without any year tell nothing.
+    """
+    asked = years(_CODE_FENCE.sub(" ", question))
+    if not asked:
+        return ()
+    found = {year for text in texts for year in years(text)}
+    short = {match[0] for text in texts for match in _SHORT_YEAR.finditer(text)}
+    if not found or found & asked or {year[2:] for year in asked} & short:
+        return ()
+    return tuple(sorted(asked))
+
+
+def missing_words(question: str, words: Words, texts: Sequence[str]) -> list[str]:
+    """Words of a question that stand in none of the texts, as they are written there; those of code left out."""
+    held = set().union(*(words.held(text) for text in texts)) if texts else set()
+    absent = {
+        surface
+        for number, surface in enumerate(words.surfaces)
+        if number not in held and surface not in _ASKING
+    }
+    prose = _CODE.sub(" ", question)
+    language = words.languages[0] if words.languages else "en"
+    written = (prose[token.start : token.end] for token in tokens(prose, language))
+    return list(dict.fromkeys(word for word in written if fold(word) in absent))
 
 
 def question_words(question: str, corpus: Corpus) -> Words:
@@ -94,11 +134,13 @@ class Fit:
         cosine: largest cosine of the question and a statement, above what the model gives unrelated texts, as
             a share of what is left to 1; None when there are no vectors.
         unknown: share of the idf mass of words that no document holds.
+        missed: years that the question names while the best passages are about others only.
     """
 
     held: float
     cosine: float | None
     unknown: float
+    missed: tuple[str, ...] = ()
 
     @property
     def score(self) -> float:
@@ -123,7 +165,7 @@ class Fit:
     @property
     def matches(self) -> bool:
         """Whether the passages are about what is asked."""
-        return self.score >= THRESHOLD
+        return self.score >= THRESHOLD and not self.missed
 
 
 WEIGHT_HELD = 0.25
@@ -154,13 +196,20 @@ def cosine_floor(embedder: Embedder) -> float:
     return known
 
 
-def fit_of(words: Words, texts: Sequence[str], best_cosine: float | None, floor: float = 0.0) -> Fit:
+def fit_of(
+    words: Words,
+    texts: Sequence[str],
+    best_cosine: float | None,
+    floor: float = 0.0,
+    missed: tuple[str, ...] = (),
+) -> Fit:
     """The fit of passages (each text with its headings) to a question.
 
     Args:
         best_cosine: of the question and any statement; None without vectors.
         floor: from `cosine_floor`.
+        missed: from `missed_years`.
     """
     held = max((words.share(words.held(text)) for text in texts), default=0.0)
     cosine = None if best_cosine is None else max(0.0, (best_cosine - floor) / (1.0 - floor))
-    return Fit(held, cosine, words.share(set(words.unknown)))
+    return Fit(held, cosine, words.share(set(words.unknown)), missed)

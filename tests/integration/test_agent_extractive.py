@@ -56,6 +56,8 @@ def test_every_quote_is_a_slice_of_its_document(agent: GraphAgent) -> None:
     ):
         response = agent.ask(question)
         assert response.citations
+        assert [one.n for one in response.citations] == list(range(1, len(response.citations) + 1))
+        assert [one.n for one in response.passages] == list(range(1, len(response.passages) + 1))
         for citation in response.citations:
             text = (SAMPLE / "corpus" / citation.path).read_text()
             assert citation.quote.removesuffix("…").strip() in text, citation
@@ -83,6 +85,21 @@ def test_what_nothing_is_about_is_said_to_be_absent(agent: GraphAgent, question:
     assert not response.answered
     assert question in response.answer
     assert response.answer.startswith(("This is not in the documents.", "Das steht nicht in den Dokumenten."))
+
+
+def test_a_year_that_the_passages_are_not_about_is_said_to_be_absent(agent: GraphAgent) -> None:
+    response = agent.ask("How many passengers did Line 1 carry in the first quarter of 2024?")
+    assert not response.answered
+    assert "other years, not about 2024" in response.answer
+    assert agent.ask("How many passengers did Line 1 carry in the first quarter of 2025?").answered
+
+
+def test_no_heading_is_quoted_and_missing_words_are_named(agent: GraphAgent) -> None:
+    response = agent.ask("Which insurer covers the hull of MF Reiher, and what is the deductible?")
+    assert not any(citation.quote.lstrip().startswith("#") for citation in response.citations)
+    said = next(line for line in response.answer.splitlines() if "none of these passages" in line)
+    assert "deductible" in said
+    assert "Reiher" not in said
 
 
 @pytest.mark.parametrize("question", ["hello", "Hi there!", "Guten Tag", "thanks a lot", "What can you do?"])

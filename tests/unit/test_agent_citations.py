@@ -10,7 +10,9 @@ from graph_agent.agent.citations import (
     bind,
     cited_numbers,
     cited_statements,
+    in_order_of_use,
     normalised,
+    renumbered,
     source_list,
     without_citations,
     without_source_list,
@@ -45,6 +47,15 @@ def test_every_way_of_citing_becomes_one(written: str, meant: str) -> None:
 
 def test_numbers_come_in_the_order_of_first_use_and_not_out_of_code() -> None:
     assert cited_numbers("B [2]. A [1][2]. `c[9]` d [3]") == [2, 1, 3]
+
+
+def test_new_numbers_count_in_the_order_of_use() -> None:
+    answer = "Third [7], then [3][7]. `a[3]` and \\[3\\] stay; [12] was never read."
+    numbers = in_order_of_use(answer, [1, 3, 7])
+    assert numbers == {7: 1, 3: 2, 1: 3}
+    assert (
+        renumbered(answer, numbers) == "Third [1], then [2][1]. `a[3]` and \\[3\\] stay; [12] was never read."
+    )
 
 
 def test_a_citation_behind_the_full_stop_belongs_to_its_sentence() -> None:

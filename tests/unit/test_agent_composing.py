@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from graph_agent.agent.citations import cited_numbers
 from graph_agent.agent.composing import composed, not_found
 from graph_agent.agent.extracts import Extract, chosen
 from graph_agent.agent.outlines import asked_part
 from graph_agent.agent.reasoner import AnswerRequest
 from graph_agent.agent.response import Passage
+from graph_agent.agent.signals import Words, missed_years, missing_words
 
 
 def extract(n: int, text: str, *, document: str = "", score: float = 1.0, header: str = "") -> Extract:
@@ -47,17 +50,35 @@ def test_a_row_is_shown_under_its_header() -> None:
     assert "> | Minutes | Share |\n> |---|---|\n> | 45 | 30 % |" in text
 
 
-def test_five_documents_first_then_more_of_the_same() -> None:
+def test_five_documents_first_then_further_passages() -> None:
     many = [
-        extract(n, f"text {n}", document=f"d{n % 3 if n < 6 else n}", score=1.0 / n) for n in range(1, 11)
+        extract(n, f"text {n}", document=f"d{n % 3 if n < 6 else n}", score=1.0 - n / 100)
+        for n in range(1, 11)
     ]
     first, more = chosen(many)
     assert len({one.passage.document_id for one in first}) == len(first) == 5
-    assert len(more) == 3
+    assert 0 < len(more) <= 3
     assert not {one.passage.n for one in first} & {one.passage.n for one in more}
-    ordered, _ = chosen(many, ["d9", "d1"])
-    assert [one.passage.document_id for one in ordered][:2] == ["d9", "d1"]
+    named, _ = chosen(many, ["d9", "d1"])
+    assert {"d9", "d1"} <= {one.passage.document_id for one in named}
     assert chosen([]) == ([], [])
+
+
+def test_the_best_comes_first_and_what_falls_far_behind_is_left_out() -> None:
+    weak, good, fair = (
+        extract(1, "weak", score=0.02),
+        extract(2, "good", score=1.2),
+        extract(3, "fair", score=0.9),
+    )
+    first, more = chosen([weak, good, fair])
+    assert [one.passage.n for one in first] == [2, 3]
+    assert more == []
+
+
+def test_words_that_stand_nowhere_are_said() -> None:
+    text, _ = composed(request(), [extract(1, "Plain words.")], lambda shown: ["salary"] * len(shown))
+    assert text.endswith("Words of the question that stand in none of these passages: salary.")
+    assert "none of these" not in composed(request(), [extract(1, "Plain words.")], lambda shown: [])[0]
 
 
 def test_nothing_found_names_what_was_searched_and_the_closest() -> None:
@@ -66,6 +87,45 @@ def test_nothing_found_names_what_was_searched_and_the_closest() -> None:
     assert "Searched for: q" in text
     assert quotes == {1: "Close but wrong."}
     assert not_found(request(), [])[1] == {}
+    assert "other years, not about 2024." in not_found(request(), [], ("2024",))[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "missed"),
+    [
+        (
+            "How many passengers in the first quarter of 2024?",
+            ["Report 2025-Q1", "Report of 2025"],
+            ("2024",),
+        ),
+        ("How many passengers in the first quarter of 2025?", ["Report 2024", "Report of 2025"], ()),
+        ("How many passengers in 2025?", ["Season 2024/25"], ()),
+        ("How many passengers in 2025?", ["Summer of '25, after that of 2024"], ()),
+        ("How many passengers in 2024?", ["No year at all", "1,912 boats"], ()),
+        ("Which edition is 2021?", ["```\nlet year = 2018;\n```"], ("2021",)),
+        ("What is `2021`?\n```\nlet x = 2021;\n```", ["of 1999"], ("2021",)),
+        ("What prints\n```\nlet x = 2021;\n```", ["of 1999"], ()),
+        ("Who pays 2,024 euro?", ["in 1999"], ()),
+        ("What happened?", ["in 1999"], ()),
+    ],
+)
+def test_a_question_of_one_year_is_not_answered_by_another(
+    question: str, texts: list[str], missed: tuple[str, ...]
+) -> None:
+    assert missed_years(question, texts) == missed
+
+
+def test_missing_words_are_given_as_they_are_written() -> None:
+    asked = Words(
+        groups=(frozenset({"salari"}), frozenset({"marit"}), frozenset({"mani"})),
+        idf=(6.0, 3.0, 4.0),
+        surfaces=("salary", "marit", "many"),
+        unknown=frozenset({0}),
+        languages=("en",),
+    )
+    question = "How many? What is Marit's Salary, `salary`?"
+    assert missing_words(question, asked, ["Marit sails."]) == ["Salary"]
+    assert missing_words(question, asked, ["Marit has a salary."]) == []
 
 
 TOC = {

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langgraph.types import Overwrite
+
 from graph_agent.agent.budget import OutOfBudget
 from graph_agent.agent.events import AnswerReplaced, AnswerToken
 from graph_agent.agent.nodes.read import rows_text
 from graph_agent.agent.phrases import phrase
-from graph_agent.agent.reasoner import AnswerRequest, Done, Reasoner, Remark, Replace, Text
+from graph_agent.agent.reasoner import AnswerRequest, Done, Reasoner, Remark, Renumbered, Replace, Text
 from graph_agent.agent.response import Finding, Passage
 from graph_agent.agent.routing import engine_is_down
 from graph_agent.agent.stage import Step, failure
@@ -19,7 +24,7 @@ async def run(state: State, step: Step) -> Update:
     """Write the answer; always ends with one."""
     if engine_is_down(state) or state.get("kind") == "empty":
         return _without_graph(state, step)
-    writing = _Writing(step)
+    writing = _Writing(step, sources=state.get("sources") or [])
     reasoner = step.reasoner(state)
     request = request_of(state, because=_because(state, step))
     update: Update = {}
@@ -41,6 +46,8 @@ async def run(state: State, step: Step) -> Update:
     search = {**(state.get("search") or {}), "quotes": {str(n): quote for n, quote in done.quotes.items()}}
     search["trusted"] = done.checks == "trusted"
     search["complete"] = done.complete
+    if writing.passages is not None:
+        update["passages"] = Overwrite([passage.model_dump() for passage in writing.passages])
     return {
         **update,
         "draft": writing.text,
@@ -76,12 +83,18 @@ async def rewrite(state: State, step: Step) -> Update:
 
 
 class _Writing:
-    """Collects the parts of an answer and sends them on."""
+    """Collects the parts of an answer and sends them on.
 
-    def __init__(self, step: Step, *, silent: bool = False) -> None:
+    Attributes:
+        passages: as they are numbered now; None when their numbers stayed.
+    """
+
+    def __init__(self, step: Step, *, silent: bool = False, sources: Sequence[Any] = ()) -> None:
         self._step = step
         self._silent = silent
+        self._sources = list(sources)
         self.text = ""
+        self.passages: list[Passage] | None = None
 
     async def written(self, reasoner: Reasoner, request: AnswerRequest) -> Done:
         """The whole answer of one reasoner."""
@@ -96,9 +109,17 @@ class _Writing:
                     self.restart(reason, text)
                 case Remark(text=text):
                     self._step.note(text)
+                case Renumbered(numbers=numbers):
+                    self._renumber(request.passages, numbers)
                 case Done():
                     done = part
         return done
+
+    def _renumber(self, passages: Sequence[Passage], numbers: Mapping[int, int]) -> None:
+        """Show the sources once more under the numbers that the answer will cite."""
+        renumbered = [passage.model_copy(update={"n": numbers[passage.n]}) for passage in passages]
+        self.passages = sorted(renumbered, key=lambda passage: passage.n)
+        self._step.show_sources([passage.model_dump() for passage in self.passages], self._sources)
 
     def restart(self, reason: str, text: str = "") -> None:
         """Take back what was sent."""
