@@ -34,6 +34,9 @@ class _Commands(click.Group):
         "user": "serving.user",
         "mcp": "serving.mcp",
         "eval": "evaluations.evaluations",
+        "backup": "keeping.backup",
+        "restore": "keeping.restore",
+        "copy": "keeping.copy",
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -7,6 +7,7 @@ a slow write up to eleven times). Reads are repeated here, once, after the engin
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -31,17 +32,24 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
-from graph_agent.errors import ConfigurationError, EngineUnavailable, QueryError, QueryTimeout
+from graph_agent.errors import (
+    ConfigurationError,
+    EngineUnavailable,
+    GraphAgentError,
+    QueryError,
+    QueryTimeout,
+)
 from graph_agent.settings import Settings
 from graph_agent.store.embedded import EngineLease, lease_engine
 
 SCHEMES = {"falkor": "redis", "falkors": "rediss", "redis": "redis", "rediss": "rediss", "unix": "unix"}
-START_TIMEOUT_S = 600.0  # a large append-only file takes its time to load; progress is seen by LOADING
+START_TIMEOUT_S = 600.0  # a large append-only file takes its time to load
 SILENT_START_TIMEOUT_S = 20.0
 RECOVERY_TIMEOUT_S = 20.0
 CONNECT_TIMEOUT_S = 5.0
-SOCKET_GRACE_S = 5.0
+SOCKET_GRACE_S = 3.0  # what a query may take beyond its limit before it counts as one that cannot be stopped
 MAX_CONNECTIONS = 64
+LONGEST_S = 75.0  # no query of ours has a limit as long as this
 PROBE_GRAPH = "health-probe"
 MISSING_GRAPH = "Invalid graph operation on empty key"
 
@@ -55,6 +63,7 @@ _CANNOT_WRITE: tuple[tuple[str | type[RedisError], str], ...] = (
 )
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -116,15 +125,24 @@ class Connection:
                 self._plain = redis.Redis.from_url(self._url, **self._options(30.0))
             return self._plain
 
-    def command(self, *arguments: str) -> Any:
-        """An administrative command, sent once."""
+    def command(self, *arguments: str, timeout_s: float | None = None) -> Any:
+        """An administrative command, sent once; `timeout_s` for those that may take long."""
         try:
+            if timeout_s is not None:
+                return self.falkordb(timeout_s).execute_command(*arguments)
             return self.plain().execute_command(*arguments)
         except RedisError as error:
             raise self.translate(error) from error
 
-    def call(self, run: Callable[[], T], *, repeat: bool) -> T:
+    def call(
+        self, run: Callable[[], T], *, repeat: bool, unanswered: Callable[[], Exception] | None = None
+    ) -> T:
         """Run one command; with `repeat` (reads only) once more after the engine has come back.
+
+        Args:
+            run: sends the command.
+            repeat: whether it may be sent again after the connection broke.
+            unanswered: asked for the error when no answer came in time; such a command is not sent again.
 
         Raises:
             EngineUnavailable: no answer, or the connection broke.
@@ -133,6 +151,8 @@ class Connection:
         try:
             return run()
         except RedisError as error:
+            if unanswered is not None and isinstance(error, RedisTimeoutError):
+                raise unanswered() from error
             translated = self.translate(error)
             if not repeat or not isinstance(translated, EngineUnavailable):
                 raise translated from error
@@ -141,6 +161,55 @@ class Connection:
             return run()
         except RedisError as error:
             raise self.translate(error) from error
+
+    def unanswered(self, text: str, limit_s: float) -> Exception:
+        """What to say of a read that got no answer within its limit and the grace after it.
+
+        Limits are not looked at inside one expression (FalkorDB 4.16: a huge range, deep nesting), so such a query
+        goes on, and with a writer waiting it stops every reader of its graph. The embedded engine is then started
+        again, which ends it; of a server it is only told.
+        """
+        try:
+            running, waiting = self._at_work()
+        except GraphAgentError:  # no answer at all: its watchdog, or its administrator, sees to it
+            if self.lease is not None:
+                self.recover()
+            return EngineUnavailable(
+                f"FalkorDB at {self.info.address} did not answer within {limit_s:.0f} s.", "Try again."
+            )
+        overdue = any(
+            seconds > limit_s + 1 if query == text else seconds > LONGEST_S for query, seconds in running
+        )
+        if not overdue:
+            return QueryTimeout(
+                f"The engine was too busy to answer within {limit_s:.0f} s "
+                f"({len(running)} queries at work, {waiting} waiting).",
+                "Try again in a moment.",
+            )
+        if self.lease is None:
+            return QueryTimeout(
+                "The query cannot be stopped by its time limit; the server still works on it.",
+                "Ask for less at once. The server's administrator can restart it.",
+            )
+        log.warning("A query could not be stopped by its time limit; the embedded engine is started again.")
+        self.lease.restart()
+        self.recover()
+        return QueryTimeout(
+            "The query could not be stopped by its time limit, so the engine was restarted; nothing was lost.",
+            "Ask for less at once.",
+        )
+
+    def _at_work(self) -> tuple[list[tuple[str, float]], int]:
+        """Text and seconds of every query that is running, and how many wait; told by the engine's main thread."""
+        answer = self.command("GRAPH.INFO", timeout_s=CONNECT_TIMEOUT_S)
+        running = [
+            (_text(facts["Query"]), float(facts["Execution duration"]) / 1_000)
+            for facts in (
+                {_text(key): value for key, value in zip(row[::2], row[1::2], strict=False)}
+                for row in answer[1]
+            )
+        ]
+        return running, len(answer[3])
 
     def recover(self) -> None:
         """Wait until the engine answers a graph query again, waking its watchdog if that is gone.
@@ -179,6 +248,8 @@ class Connection:
                         f"The embedded engine does not start ({failure}).",
                         f"Look at the end of {cast(EngineLease, self.lease).folder / 'engine.log'}.",
                     ) from None
+                if self.lease is not None and self.lease.loading():
+                    silent_until = time.monotonic() + silent_timeout_s
                 if time.monotonic() > silent_until:
                     raise translated from None
             except RedisError as error:

@@ -26,6 +26,8 @@ from graph_agent.store.binaries import Binaries, check_needs, find_binaries
 # sun_path holds 108 bytes on Linux and 104 on macOS, the closing NUL included.
 SOCKET_PATH_LIMIT = 100
 STOP_TIMEOUT_S = 35.0
+HANG_S = 8.0  # silence of a running engine
+LOAD_S = 600.0  # silence of one that loads its file and builds indexes on the way
 
 
 class EngineLease:
@@ -59,6 +61,17 @@ class EngineLease:
             return int((self.folder / "engine.pid").read_text())
         except (OSError, ValueError):
             return None
+
+    def loading(self) -> bool:
+        """Whether the engine is reading its file; it may be silent for minutes then, building indexes."""
+        return (self.folder / "loading").exists() and not _is_free(self.folder / "owner.lock")
+
+    def restart(self) -> None:
+        """Kill the engine, which its watchdog starts again; what was acknowledged is kept."""
+        process = self.process_id()
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
     def failure(self) -> str | None:
         """Why the watchdog gave up, None while it has not."""
@@ -113,7 +126,15 @@ def _start_if_absent(folder: Path, socket_path: Path, query_memory_mb: int | Non
         _stop_orphan(folder)
         command = engine_command(binaries, folder, socket_path, query_memory_mb)
         config.write_text(
-            json.dumps({"folder": str(folder), "socket": str(socket_path), "command": command, "hang_s": 8.0})
+            json.dumps(
+                {
+                    "folder": str(folder),
+                    "socket": str(socket_path),
+                    "command": command,
+                    "hang_s": HANG_S,
+                    "load_s": LOAD_S,
+                }
+            )
         )
     (folder / "failed").unlink(missing_ok=True)
     with open(folder / "engine.log", "ab") as log:

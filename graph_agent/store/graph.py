@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -61,15 +62,24 @@ class DocumentGraph:
         """Find or start the engine and select a graph on it; nothing is created.
 
         Raises:
-            ConfigurationError: an address, password or data folder that is not usable (exit code 2).
+            ConfigurationError: an address, password or data folder that is not usable, or a graph that a newer
+                program wrote (exit code 2).
             EngineUnavailable: no engine can be started or reached (exit code 3).
         """
         from graph_agent.store.maintenance import repair_after_crash
+        from graph_agent.store.migrations import refuse_newer
 
         connection = connect(settings)
         graph = cls(connection, settings, name or settings.graph)
-        connection.after_recovery = lambda: repair_after_crash(connection, graph)
-        connection.after_recovery()
+        try:
+            connection.after_recovery = lambda: repair_after_crash(connection, graph)
+            connection.after_recovery()
+            for version, written_by in graph.read(statements.WRITTEN_BY).rows:
+                if isinstance(version, int):
+                    refuse_newer(f"The graph {graph.name!r}", version, str(written_by or ""))
+        except BaseException:
+            connection.close()
+            raise
         return graph
 
     def select(self, name: str) -> DocumentGraph:
@@ -173,8 +183,11 @@ class DocumentGraph:
             stats = {key: value for key, value in _statistics(answer).items() if value}
             return Result(columns, answer.result_set, stats)
 
+        unanswered = None
+        if read_only and timeout_ms is not None:
+            unanswered = partial(self._connection.unanswered, text, timeout_ms / 1_000)
         try:
-            return self._connection.call(once, repeat=read_only)
+            return self._connection.call(once, repeat=read_only, unanswered=unanswered)
         except QueryError as error:
             if read_only and MISSING_GRAPH in str(error):
                 return Result()

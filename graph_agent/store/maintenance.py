@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
+from collections.abc import Iterator
 
 from graph_agent.errors import GraphAgentError
 from graph_agent.store.connection import Connection
@@ -34,11 +36,19 @@ def tidy_after_writing(graph: DocumentGraph, dimension: int) -> None:
     wanted = wants_vector_index(graph)
     if graph.connection.lease is not None and _has_grown(graph.connection):
         drop_vector_index(graph)
-        compact(graph.connection)
+        with _without_vector_indexes(graph):
+            compact(graph.connection)
     if wanted:
         rebuild_vector_index(graph, dimension)
     else:
         drop_vector_index(graph)
+
+
+def shorten_if_grown(graph: DocumentGraph) -> None:
+    """Shorten the embedded engine's append-only file after something large came and went."""
+    meta = read_meta(graph)
+    if meta is not None and graph.connection.lease is not None and _has_grown(graph.connection):
+        tidy_after_writing(graph, meta.dimension)
 
 
 def wants_vector_index(graph: DocumentGraph) -> bool:
@@ -66,14 +76,35 @@ def compact(connection: Connection) -> None:
         log.warning("The append-only file was not shortened: %s", error)
 
 
+@contextlib.contextmanager
+def _without_vector_indexes(graph: DocumentGraph) -> Iterator[None]:
+    """Other graphs of the engine go into the snapshot without theirs, too: it would hold up every start."""
+    without = []
+    for name in _graph_names(graph.connection):
+        other = graph.select(name)
+        with contextlib.suppress(GraphAgentError):
+            meta = read_meta(other)
+            if name != graph.name and meta is not None and has_vector_index(other):
+                drop_vector_index(other)
+                without.append((other, meta.dimension))
+    try:
+        yield
+    finally:
+        for other, dimension in without:
+            rebuild_vector_index(other, dimension)
+
+
+def _graph_names(connection: Connection) -> list[str]:
+    return [
+        name.decode() if isinstance(name, bytes) else str(name) for name in connection.command("GRAPH.LIST")
+    ]
+
+
 def repair_after_crash(connection: Connection, graph: DocumentGraph) -> None:
     """Build vector indexes again after an engine that was not stopped cleanly; a replayed one may miss nodes."""
     if connection.lease is None or not connection.lease.take_unclean_mark():
         return
-    names = [
-        name.decode() if isinstance(name, bytes) else str(name) for name in connection.command("GRAPH.LIST")
-    ]
-    for name in names:
+    for name in _graph_names(connection):
         other = graph.select(name)
         try:
             meta = read_meta(other)

@@ -8,6 +8,7 @@ from typing import Any
 
 from graph_agent.errors import ConfigurationError, EmbeddingMismatch, EngineUnavailable, QueryError
 from graph_agent.store.graph import DocumentGraph
+from graph_agent.store.migrations import migrate, program_version
 from graph_agent.store.queries import schema as statements
 
 READY_TIMEOUT_S = 120.0
@@ -24,6 +25,7 @@ class GraphMeta:
     graph_version: int
     chunk_tokens: int
     chunk_overlap: int
+    written_by: str = ""
 
 
 def read_meta(graph: DocumentGraph) -> GraphMeta | None:
@@ -39,6 +41,7 @@ def read_meta(graph: DocumentGraph) -> GraphMeta | None:
         graph_version=int(row.get("graph_version", 0)),
         chunk_tokens=int(row.get("chunk_tokens", 0)),
         chunk_overlap=int(row.get("chunk_overlap", 0)),
+        written_by=str(row.get("written_by", "")),
     )
 
 
@@ -52,12 +55,12 @@ def ensure_schema(graph: DocumentGraph, *, embedding_model: str, dimension: int)
     meta = read_meta(graph)
     if meta is None:
         _refuse_foreign(graph)
-        _create_ranges(graph)
-        _create_full_text(graph)
+        create_indexes(graph)
         graph.write(
             statements.CREATE_META,
             {
                 "schema_version": statements.SCHEMA_VERSION,
+                "written_by": program_version(),
                 "embedding_model": embedding_model,
                 "dimension": dimension,
                 "chunk_tokens": graph.settings.chunk_tokens,
@@ -68,12 +71,9 @@ def ensure_schema(graph: DocumentGraph, *, embedding_model: str, dimension: int)
         meta = read_meta(graph)
         if meta is None:
             raise EngineUnavailable("The graph's GraphMeta node vanished while it was made.", "Try again.")
-    if meta.schema_version > statements.SCHEMA_VERSION:
-        raise ConfigurationError(
-            f"The graph {graph.name!r} has schema version {meta.schema_version}; "
-            f"this version of graph-agent reads up to {statements.SCHEMA_VERSION}.",
-            "Upgrade graph-agent.",
-        )
+    if migrate(graph, meta.schema_version, meta.written_by):
+        create_indexes(graph)
+        meta = read_meta(graph) or meta
     check_embedding(meta, embedding_model=embedding_model, dimension=dimension)
     return meta
 
@@ -154,6 +154,12 @@ def wait_for_indexes(graph: DocumentGraph, timeout_s: float = READY_TIMEOUT_S) -
                 "Wait and try again.",
             )
         time.sleep(0.05)
+
+
+def create_indexes(graph: DocumentGraph) -> None:
+    """Make what is missing of range and full-text indexes and of unique constraints; does not wait for them."""
+    _create_ranges(graph)
+    _create_full_text(graph)
 
 
 def _create_ranges(graph: DocumentGraph) -> None:

@@ -8,7 +8,10 @@ a few milliseconds and no fault of ours can take it down. It lives in a session 
   exclusive lock can be had, nobody uses the engine, and it is stopped.
 * The engine gets SIGTERM from the kernel when this process dies (Linux), so no orphan stays.
 * Every few seconds a graph query is asked of the engine (PING lies when the module hangs); no answer in
-  `hang_s` seconds means kill and start again. AOF keeps every acknowledged write.
+  `hang_s` seconds means kill and start again. AOF keeps every acknowledged write. While the engine loads its
+  file it may be silent for as long as building the indexes of a graph takes (13 s were seen for one vector index
+  of 15,000 chunks): until its first real answer, work counts as an answer, for `load_s` seconds at most. The
+  file `loading` says so to clients.
 """
 
 from __future__ import annotations
@@ -40,6 +43,10 @@ class Watchdog:
         self.command: list[str] = config["command"]
         self.socket_path: str = config["socket"]
         self.hang_s = float(config["hang_s"])
+        self.load_s = float(config["load_s"])
+        self.loading = True
+        self.started = 0.0
+        self.ticks = 0
         self.child: subprocess.Popen[bytes] | None = None
         self.stopping = False
         self.restarts: list[float] = []
@@ -74,6 +81,8 @@ class Watchdog:
             ):
                 return 1
             self._probe()
+            if self.loading and self._at_work():
+                self.last_answer = time.monotonic()
             if time.monotonic() - self.last_answer > self.hang_s and not self._hung():
                 return 1
             try:
@@ -89,6 +98,8 @@ class Watchdog:
             # The last engine was not stopped cleanly: after a replay its indexes may miss nodes.
             (self.folder / "unclean").touch()
         marker.touch()
+        self.loading = True
+        (self.folder / "loading").touch()
         Path(self.socket_path).unlink(missing_ok=True)
         log = open(self.folder / "engine.log", "ab")  # noqa: SIM115 - given to the child
         self.child = subprocess.Popen(
@@ -100,7 +111,18 @@ class Watchdog:
         )
         log.close()
         (self.folder / "engine.pid").write_text(str(self.child.pid))
-        self.last_answer = time.monotonic()
+        self.started = self.last_answer = time.monotonic()
+
+    def _at_work(self) -> bool:
+        """Whether a silent engine is loading: it uses the processor or waits for its disk."""
+        if self.child is None or time.monotonic() - self.started > self.load_s:
+            return False
+        try:
+            facts = Path(f"/proc/{self.child.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return sys.platform != "linux"  # no such file there
+        before, self.ticks = self.ticks, int(facts[11]) + int(facts[12])
+        return self.ticks != before or facts[0] == "D"
 
     def _restart(self, reason: str) -> bool:
         now = time.monotonic()
@@ -125,8 +147,9 @@ class Watchdog:
         try:
             if self.probe is not None:
                 try:
-                    if self.probe.recv(4096):
+                    if answer := self.probe.recv(4096):
                         self.last_answer = time.monotonic()
+                        self._note_answer(answer)
                         self.probe.setblocking(False)
                         self.last_probe = time.monotonic()
                         self._pending = False
@@ -141,13 +164,18 @@ class Watchdog:
                 probe.connect(self.socket_path)
                 probe.setblocking(False)
                 self.probe, self._pending = probe, False
-            if not self._pending and now - self.last_probe >= PROBE_EVERY_S:
+            if not self._pending and now - self.last_probe >= (TICK_S if self.loading else PROBE_EVERY_S):
                 self.probe.send(PROBE)
                 self._pending, self.last_probe = True, now
         except OSError:
             self._close_probe()
 
     _pending = False
+
+    def _note_answer(self, answer: bytes) -> None:
+        if self.loading and not answer.startswith(b"-LOADING"):
+            self.loading = False
+            (self.folder / "loading").unlink(missing_ok=True)
 
     def _close_probe(self) -> None:
         if self.probe is not None:
@@ -171,7 +199,7 @@ class Watchdog:
                 child.wait()
         if child.returncode == 0:
             (self.folder / "running").unlink(missing_ok=True)
-        for name in ("engine.pid", "watchdog.pid"):
+        for name in ("engine.pid", "watchdog.pid", "loading"):
             (self.folder / name).unlink(missing_ok=True)
         Path(self.socket_path).unlink(missing_ok=True)
 

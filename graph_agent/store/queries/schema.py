@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Of the graphs that this program writes; migrations.py says what each version brought."""
 VECTOR_LABEL = "SectionChunk"
 VECTOR_PROPERTY = "embedding"
 
 GRAPH_VERSION = "MATCH (m:GraphMeta) RETURN m.graph_version LIMIT 1"
 
+WRITTEN_BY = "MATCH (m:GraphMeta) RETURN m.schema_version, m.written_by LIMIT 1"
+
 META = """
 MATCH (m:GraphMeta)
 RETURN m.schema_version AS schema_version, m.embedding_model AS embedding_model, m.dimension AS dimension,
-       m.graph_version AS graph_version, m.chunk_tokens AS chunk_tokens, m.chunk_overlap AS chunk_overlap
+       m.graph_version AS graph_version, m.chunk_tokens AS chunk_tokens, m.chunk_overlap AS chunk_overlap,
+       m.written_by AS written_by
 LIMIT 1
 """
 
 CREATE_META = """
 MERGE (m:GraphMeta)
 ON CREATE SET m.schema_version = $schema_version, m.graph_version = 1, m.embedding_model = $embedding_model,
-  m.dimension = $dimension, m.chunk_tokens = $chunk_tokens, m.chunk_overlap = $chunk_overlap
+  m.dimension = $dimension, m.chunk_tokens = $chunk_tokens, m.chunk_overlap = $chunk_overlap,
+  m.written_by = $written_by
+"""
+
+SET_SCHEMA_VERSION = "MATCH (m:GraphMeta) SET m.schema_version = $schema_version, m.written_by = $written_by"
+
+# Schema 2: graphs remember what a killed sync still owes. Older ones did not, so they may owe all of it.
+OWE_EVERYTHING = """
+MATCH (m:GraphMeta)
+SET m.unsettled = coalesce(m.unsettled, true), m.untidy = coalesce(m.untidy, true)
 """
 
 INDEXES = "CALL db.indexes() YIELD label, properties, types, status, entitytype"
