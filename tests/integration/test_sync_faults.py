@@ -50,7 +50,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_told_and_nothing_is_lost(
     small_disk: Path, tmp_path: Path, embedder: Embedder
 ) -> None:
-    root = large_corpus(tmp_path / "corpus", 24, words=20_000)  # some 12 MB in the engine's file
+    root = tmp_path / "corpus"  # of few tokens to the byte, some 12 MB in the engine's file
+    for number in range(24):
+        write(root, f"{number}.md", f"# Document {number}\n\n" + "documentation of administration " * 7_000)
     with DocumentGraph.open(load_settings(data=small_disk / "data")) as graph:
         with pytest.raises(EngineUnavailable, match=r"(?i)space") as caught:
             quick(graph, embedder, root)
