@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from langgraph.checkpoint.base import WRITES_IDX_MAP
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_agent.errors import ConfigurationError
@@ -65,7 +66,10 @@ class ConversationSaver(SqliteSaver):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
+        # One stage runs at a time, and the checkpoint right behind it holds what it wrote: kept twice, it would
+        # cost a commit a stage. What stands in no checkpoint (an interrupt, an error) is kept.
+        if any(channel in WRITES_IDX_MAP for channel, _ in writes):
+            await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
         await asyncio.to_thread(self.delete_thread, thread_id)

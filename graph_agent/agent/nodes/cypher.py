@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from graph_agent.agent.budget import OutOfBudget
 from graph_agent.agent.nodes.schema import schema_text
 from graph_agent.agent.reasoner import CypherRequest
@@ -9,6 +11,8 @@ from graph_agent.agent.response import CypherRun
 from graph_agent.agent.stage import Step
 from graph_agent.agent.state import State, Update, plan_of
 from graph_agent.chat_models.models import BadReply
+from graph_agent.errors import QueryRefused
+from graph_agent.store.extraction import extract_query
 
 SCHEMA_TOKENS = 2_600
 
@@ -62,11 +66,13 @@ async def repair(state: State, step: Step) -> Update:
 
 
 def same_query(text: str, tried: list[str]) -> bool:
-    """Whether a query was tried, blanks and a closing semicolon aside."""
+    """Whether a query was tried; what stands around it, blanks and a closing semicolon do not count."""
     return _squeezed(text) in {_squeezed(query) for query in tried}
 
 
 def _squeezed(text: str) -> str:
+    with contextlib.suppress(QueryRefused):
+        text = extract_query(text)
     return " ".join(text.replace("`", "").split()).rstrip("; ")
 
 

@@ -48,7 +48,9 @@ async def run(state: State, step: Step) -> Update:
         step.note(f"A search failed: {outcome.content}")
     artifacts = [outcome.artifact for outcome in outcomes if isinstance(outcome.artifact, dict)]
     found = fused([found_in(artifact) for artifact in artifacts])
-    sections = await asyncio.to_thread(sections_of, step, [one.section_id for one in found])
+    sections, coverage = await asyncio.to_thread(
+        lambda: (sections_of(step, [one.section_id for one in found]), coverage_of(step))
+    )
     documents = {key: section.document_id for section in sections.values() for key in (section.path,)}
     documents |= {
         one.source: sections[one.section_id].document_id for one in found if one.section_id in sections
@@ -69,7 +71,7 @@ async def run(state: State, step: Step) -> Update:
             "filter_counts": next((a["filterCounts"] for a in artifacts if a.get("filterCounts")), {}),
             "scope_dropped": dropped,
         },
-        "coverage": await asyncio.to_thread(coverage_of, step),
+        "coverage": coverage,
     }
     step.counts = {"results": len(found), "passages": len(passages), "documents": len(sources)}
     step.detail = {"phrases": phrases, **({"scope": arguments} if arguments else {})}

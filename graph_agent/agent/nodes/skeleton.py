@@ -23,14 +23,12 @@ async def run(state: State, step: Step) -> Update:
     update = fresh()
     update["mode"] = "extractive" if step.services.model is None else "model"
     outcome = await step.tool("get_graph_overview")
-    skeleton = await asyncio.to_thread(step.services.tool_context.overview.current)
-    kind = kind_of(skeleton)
+    skeleton, kind, corpus = await asyncio.to_thread(_held, step)
     facts = facts_of(skeleton)
     if isinstance(outcome.artifact, dict):
         facts["dropped"] = outcome.artifact.get("dropped") or outcome.artifact.get("left_out") or {}
     overview = outcome.content
-    if kind == "documents":
-        corpus = await asyncio.to_thread(step.services.tool_context.retriever.corpus)
+    if corpus is not None:
         overview = f"{overview}\n{collection(corpus)}"
         facts["collection"] = {
             "documents": len(corpus.documents),
@@ -45,6 +43,14 @@ async def run(state: State, step: Step) -> Update:
     }
     step.detail = {"kind": kind, "tokens": estimate_tokens(overview)}
     return {**update, "kind": kind, "overview": overview, "overview_facts": facts, "question": cleaned(state)}
+
+
+def _held(step: Step) -> tuple[Skeleton, GraphKind, Corpus | None]:
+    """What the graph holds, its kind, and of our own documents the view that search has."""
+    context = step.services.tool_context
+    skeleton = context.overview.current()
+    kind = kind_of(skeleton)
+    return skeleton, kind, context.retriever.corpus() if kind == "documents" else None
 
 
 def cleaned(state: State) -> str:

@@ -36,13 +36,17 @@ TURN_CHARACTERS = 2_000
 
 
 async def run(state: State, step: Step) -> Update:
-    """Check, then either send the findings back, or finish."""
+    """Check, then either send the findings back, or finish. In a thread: finding all figures takes milliseconds."""
+    return await asyncio.to_thread(_verified, state, step)
+
+
+def _verified(state: State, step: Step) -> Update:
     answer = normalised(without_source_list(state.get("draft") or ""))
     evidence = evidence_of(state)
     trusted = bool((state.get("search") or {}).get("trusted"))
     checked = Checked([], 0, {})
-    if not trusted:  # in a thread: finding every figure of every passage takes milliseconds
-        checked = await asyncio.to_thread(check, answer, evidence, must_cite=_must_cite(state))
+    if not trusted:
+        checked = check(answer, evidence, must_cite=_must_cite(state))
     step.counts = {"checked": checked.checked, "findings": len(checked.findings)}
     step.detail = {
         "status": checked.status,
@@ -50,7 +54,7 @@ async def run(state: State, step: Step) -> Update:
     }
     if checked.findings and _may_rewrite(state, step):
         return {"findings": [finding.model_dump() for finding in checked.findings]}
-    return await asyncio.to_thread(finished, state, step, answer, checked, evidence)
+    return finished(state, step, answer, checked, evidence)
 
 
 def evidence_of(state: State) -> Evidence:
