@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
 from typing import Any
 
 from graph_agent.errors import UnreadableFile
@@ -48,6 +49,8 @@ def convert_csv(data: bytes, name: str, limits: Limits) -> Converted:
         delimiter = _delimiter(text, kind)
         rows = [line.split(delimiter) for line in text.split("\n")[:MAX_ROWS] if line.strip()]
     writer = Writer()
+    if rows:
+        writer.block("table", PurePosixPath(name.replace("\\", "/")).stem or name)
     writer.add(table(rows))
     metadata: dict[str, MetaValue] = {
         "rows": max(0, len(rows) - 1),
