@@ -80,6 +80,9 @@ def render(skeleton: Skeleton, graph_name: str, *, budget: int, measure: Measure
         "node types": len(skeleton.labels) - len(labels),
         "relationships": len(skeleton.triples) - len(triples),
         "property lists": len(lists) - len(shown) + len(skeleton.unsampled),
+        "properties of those shown": sum(
+            max(0, _count(skeleton.properties, owner) - limit) for owner in shown
+        ),
     }
     dropped = {kind: number for kind, number in dropped.items() if number}
     return Outline("\n".join([*lines, *_tail(skeleton, dropped)]), dropped)
@@ -142,12 +145,19 @@ def _lists(facts: Iterable[PropertyFact], limit: int) -> dict[tuple[str, str], s
     return texts
 
 
+def _count(facts: Iterable[PropertyFact], owner: tuple[str, str]) -> int:
+    return sum(
+        (fact.owner_kind, fact.owner) == owner and not set(fact.types) <= HIDDEN_TYPES for fact in facts
+    )
+
+
 def _tail(skeleton: Skeleton, dropped: dict[str, int]) -> list[str]:
     """What is missing, and which tool has it."""
     tools = {
         "node types": "get_node_label_counts",
         "relationships": "get_edge_type_counts",
         "property lists": "get_property_types",
+        "properties of those shown": "get_property_types",
     }
     lines = []
     if any(not triple.exact for triple in skeleton.triples):
