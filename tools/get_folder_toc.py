@@ -8,16 +8,13 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from graph_agent.retrieval.corpus import Corpus, DocumentRow, FolderRow
-from graph_agent.store.queries import navigation as statements
 from graph_agent.tools.bounds import OUTPUT_TOKENS, one_line, output_tokens
 from graph_agent.tools.context import ToolContext
-from graph_agent.tools.listing import nothing_ingested
-from graph_agent.tools.openings import opening
+from graph_agent.tools.listing import OPENING_CHARS, nothing_ingested
 from graph_agent.tools.result import ToolResult
 from graph_agent.tools.spec import tool
 from graph_agent.tools.yaml_text import yaml_text
 
-DESCRIPTION_CHARS = 160
 NOTE_TOKENS = 120
 FOLDER_SHARE = 0.4  # of the output, when not everything fits
 
@@ -101,7 +98,7 @@ def _roots(corpus: Corpus) -> list[FolderRow]:
 
 def _rows(context: ToolContext, documents: Sequence[DocumentRow]) -> list[dict[str, Any]]:
     silent = [row.markdown_hash for row in documents if not row.description]
-    openings = _openings(context, silent) if silent else {}
+    openings = context.listing.openings(silent) if silent else {}
     rows = []
     for document in documents:
         text = document.description or openings.get(document.markdown_hash, "")
@@ -110,23 +107,13 @@ def _rows(context: ToolContext, documents: Sequence[DocumentRow]) -> list[dict[s
             "name": document.filename,
             "path": document.path,
             "sections": document.section_count,
-            "description": one_line(text, DESCRIPTION_CHARS) or document.title,
+            "description": one_line(text, OPENING_CHARS) or document.title,
             "date": document.date,
             "labels": {facet: list(values) for facet, values in document.labels.items()} or None,
             "pages": document.page_count,
         }
         rows.append({key: value for key, value in row.items() if value is not None})
     return rows
-
-
-def _openings(context: ToolContext, hashes: Sequence[str]) -> dict[str, str]:
-    """The first sentence of each text, from its first sections that have one."""
-    found: dict[str, str] = {}
-    for row in context.graph.read(statements.OPENINGS, {"hashes": sorted(set(hashes))}).dicts():
-        text = opening(row["opening"], characters=DESCRIPTION_CHARS)
-        if text:
-            found.setdefault(str(row["hash"]), text)
-    return found
 
 
 def _content(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graph_agent.errors import NotFound
@@ -12,7 +12,10 @@ from graph_agent.retrieval.corpus import Corpus, DocumentRow, FolderRow
 from graph_agent.retrieval.documents import Unresolved, resolve_document, resolve_folder
 from graph_agent.retrieval.loading import load_documents, load_folders
 from graph_agent.store import DocumentGraph
+from graph_agent.store.queries import navigation as statements
+from graph_agent.tools.openings import opening
 
+OPENING_CHARS = 160
 UNVERSIONED_S = 5.0  # how long a listing of a graph without graph_version is used
 
 
@@ -23,11 +26,13 @@ class _Picture:
     Attributes:
         filenames: documents by filename, in lower case.
         paths: all paths, in lower case.
+        openings: first sentences of texts by markdown hash, as far as they were asked for; "" where there is none.
     """
 
     corpus: Corpus
     filenames: Mapping[str, Sequence[DocumentRow]]
     paths: frozenset[str]
+    openings: dict[str, str]
 
 
 class Listing:
@@ -77,13 +82,31 @@ class Listing:
         except Unresolved as error:
             return _absent(corpus, error, "folder")
 
+    def openings(self, hashes: Iterable[str]) -> Mapping[str, str]:
+        """The first sentence of each text, from its first sections that have one; asked once of each text.
+
+        Raises:
+            EngineUnavailable: the engine does not answer.
+        """
+        known = self._current().openings
+        missing = sorted(set(hashes) - known.keys())
+        if missing:
+            found: dict[str, str] = dict.fromkeys(missing, "")
+            for row in self._graph.read(statements.OPENINGS, {"hashes": missing}).dicts():
+                name = str(row["hash"])
+                found[name] = found[name] or opening(row["opening"], characters=OPENING_CHARS)
+            known.update(found)
+        return known
+
     def _current(self) -> _Picture:
         version = self._graph.version()
         with self._lock:
             known = self._picture
             old = version == 0 and time.monotonic() - self._read_at > UNVERSIONED_S
             if known is None or known.corpus.version != version or old:
-                known = _read(self._graph, version)
+                # A hash names its text, so what was told of it stays true; without versions nothing is certain.
+                told = known.openings if known is not None and version else {}
+                known = _read(self._graph, version, told)
                 self._picture, self._read_at = known, time.monotonic()
             return known
 
@@ -96,7 +119,7 @@ def nothing_ingested(graph: str) -> str:
     )
 
 
-def _read(graph: DocumentGraph, version: int) -> _Picture:
+def _read(graph: DocumentGraph, version: int, told: Mapping[str, str]) -> _Picture:
     documents, _ = load_documents(graph)
     folders = load_folders(graph, documents)
     filenames: dict[str, dict[str, DocumentRow]] = {}
@@ -112,7 +135,8 @@ def _read(graph: DocumentGraph, version: int) -> _Picture:
         spans={row.markdown_hash: range(0) for row in documents},
     )
     by_name = {name: tuple(rows.values()) for name, rows in filenames.items()}
-    return _Picture(corpus, by_name, frozenset(paths))
+    openings = {name: text for name, text in told.items() if name in corpus.spans}
+    return _Picture(corpus, by_name, frozenset(paths), openings)
 
 
 def _absent(corpus: Corpus, error: Unresolved, kind: str) -> str:
