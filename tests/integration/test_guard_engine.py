@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import time
 import warnings
@@ -15,7 +16,7 @@ import falkordb
 import pytest
 import redis
 from cypher_traps import TRAPS
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisWarning
 
@@ -340,6 +341,8 @@ def test_a_reading_query_is_never_refused_as_writing_and_changes_nothing(engine:
         cypher = approve(text, engine_version=engine.version, extract=False, params={"p": 1}).cypher
     except QueryRefused as error:
         refusal = error.message
+    # A variable `not` before THEN or ELSE might be the operator before a variable `then`: refusing is right.
+    assume(not (refusal and re.search(r"\bnot (THEN|ELSE)\b", text)))
     assert "only reading is allowed" not in refusal, text
     assert "not among the procedures" not in refusal, text
     if cypher:
