@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from graph_agent import terminal
 from graph_agent.cli.opening import open_chat_model, open_embedder, open_graph, settings_of_context
 from graph_agent.cli.options import OK, PARTLY, global_options, json_option
+from graph_agent.errors import ModelUnavailable
 from graph_agent.settings import Settings
+
+if TYPE_CHECKING:
+    from graph_agent.ingest import Estimate, SyncReport
+    from graph_agent.ingest.plan import Plan
+    from graph_agent.store import DocumentGraph
 
 
 @click.command()
@@ -46,17 +53,27 @@ def ingest(
         embedder = open_embedder(settings)
         if dry_run:
             plan = preview(graph, embedder, paths, options, progress)
-            if as_json:
-                terminal.print_json({"plan": plan.lines()})
-            else:
-                click.echo("\n".join(terminal.safe(line) for line in plan.lines()) or "nothing to do")
+            _show_plan(plan, _estimate(graph, settings, plan) if enrich else None, as_json)
             return PARTLY if plan.failed else OK
+
+        def finish(report: SyncReport) -> None:
+            try:
+                if chat is not None:
+                    report.enrichment = _enrich(graph, chat, settings, paths, progress)
+            finally:  # what the sync did is done, whatever the model does
+                _show_report(report, as_json)
+
         report = sync(graph, embedder, paths, options, progress)
-        if chat is not None:
-            report.enrichment = _enrich(graph, chat, settings, paths, progress)
-        _show_report(report, as_json)
+        finish(report)
+
+        def follow(report: SyncReport) -> None:
+            try:
+                finish(report)
+            except ModelUnavailable as error:  # the next change is described with what is left now
+                terminal.note(str(error))
+
         if watch:
-            watch_folders(graph, embedder, paths, options, progress, lambda done: _show_report(done, as_json))
+            watch_folders(graph, embedder, paths, options, progress, follow)
     unanswered = report.enrichment is not None and report.enrichment.failed
     return PARTLY if report.failed or unanswered else OK
 
@@ -103,6 +120,25 @@ def reembed(as_json: bool) -> int:
         if name:
             terminal.note(f"Set GRAPH_AGENT_EMBEDDINGS={name} for every process that uses this graph.")
     return OK
+
+
+def _estimate(graph: DocumentGraph, settings: Settings, plan: Plan) -> Estimate:
+    """What describing will take, for what is in the graph; what is still to be read is not counted."""
+    from graph_agent.ingest import estimate_enrichment
+
+    if unread := len(plan.write) + len(plan.redo):
+        terminal.note(f"{unread:,} files are still to be read; what describing them takes is not counted.")
+    return estimate_enrichment(graph, settings, str(settings.model))
+
+
+def _show_plan(plan: Plan, estimate: Estimate | None, as_json: bool) -> None:
+    if as_json:
+        described = {} if estimate is None else {"enrichment": asdict(estimate)}
+        terminal.print_json({"plan": plan.lines(), **described})
+        return
+    click.echo("\n".join(terminal.safe(line) for line in plan.lines()) or "nothing to do")
+    if estimate is not None:
+        click.echo(f"To describe: {estimate.summary()}")
 
 
 def _enrich(graph: Any, model: Any, settings: Settings, paths: Sequence[Path], progress: Any) -> Any:

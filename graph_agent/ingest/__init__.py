@@ -9,13 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graph_agent.ingest.enriching import EnrichReport, Estimate, enrich, estimate_enrichment
+    from graph_agent.ingest.enriching import enrich, estimate_enrichment
+    from graph_agent.ingest.enrichment import EnrichReport, Estimate
     from graph_agent.ingest.report import FileFailure, Progress, Silent, SyncReport
     from graph_agent.ingest.syncing import SyncOptions, preview, reembed, remove, sync
     from graph_agent.ingest.watching import watch_folders
 
 _HOMES = {
-    **dict.fromkeys(("EnrichReport", "Estimate", "enrich", "estimate_enrichment"), "enriching"),
+    **dict.fromkeys(("EnrichReport", "Estimate"), "enrichment"),
+    **dict.fromkeys(("enrich", "estimate_enrichment"), "enriching"),
     **dict.fromkeys(("FileFailure", "Progress", "Silent", "SyncReport"), "report"),
     **dict.fromkeys(("SyncOptions", "preview", "reembed", "remove", "sync"), "syncing"),
     "watch_folders": "watching",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 
 from graph_agent.chat_models.asking import Asker
 from graph_agent.ingest.decoding import clean_text
+from graph_agent.ingest.enrichment import EnrichReport, Estimate, price
 from graph_agent.ingest.items import Answer, Item, ask_all, keep_answers, key_of, known_answers, pack
 from graph_agent.ingest.locking import ENRICH_LOCK, sync_lock
 from graph_agent.ingest.model_labels import label_by_model, labels_to_ask
@@ -55,81 +56,6 @@ class Notes(BaseModel):
     """The entries of all items."""
 
     notes: list[Note]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What an enrichment will take, before anything is sent.
-
-    Attributes:
-        sections, documents, labels: items that a model will be asked about.
-        from_cache: items answered before, which cost nothing.
-        calls: requests.
-        input_tokens, output_tokens: estimated, four characters a token.
-        cost: in the currency of the settings' prices; None when they are not set.
-    """
-
-    sections: int = 0
-    documents: int = 0
-    labels: int = 0
-    from_cache: int = 0
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing has to be asked."""
-        return not (self.sections or self.documents or self.labels)
-
-    def summary(self) -> str:
-        """One line for people."""
-        if self.is_empty:
-            return "All is described already; no request to the model is needed."
-        price = "" if self.cost is None else f", about {self.cost:,.2f} by the prices set"
-        return (
-            f"{self.sections:,} sections, {self.documents:,} documents and {self.labels:,} labels: "
-            f"about {self.calls:,} requests, {self.input_tokens:,} tokens in and {self.output_tokens:,} out{price}."
-        )
-
-
-@dataclass
-class EnrichReport:
-    """What an enrichment did.
-
-    Attributes:
-        sections, documents, labels: written.
-        from_cache: of them, answered before.
-        failed: items that the model gave no usable answer for; they are asked again in the next run.
-        calls, input_tokens, output_tokens: spent.
-        cost: in the currency of the settings' prices; None when they are not set.
-        seconds: wall time.
-    """
-
-    sections: int = 0
-    documents: int = 0
-    labels: int = 0
-    from_cache: int = 0
-    failed: int = 0
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = None
-    seconds: float = 0.0
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain JSON types."""
-        return asdict(self)
-
-    def summary(self) -> str:
-        """One line for people."""
-        price = "" if self.cost is None else f", {self.cost:,.2f} by the prices set"
-        failed = f", {self.failed:,} without a usable answer" if self.failed else ""
-        return (
-            f"{self.sections:,} sections and {self.documents:,} documents described, {self.labels:,} labels given"
-            f"{failed}; {self.calls:,} requests, {self.input_tokens:,} tokens in, {self.output_tokens:,} out{price}."
-        )
 
 
 Target = tuple[str, Mapping[str, Any]]
@@ -213,6 +139,7 @@ def enrich(
     report = EnrichReport()
     try:
         with sync_lock(graph, name=ENRICH_LOCK):
+            graph.write(statements.SET_DESCRIBER, {"name": model_name})
             run = _Run(graph, asker, settings, report, progress, stop)
             chosen = _documents(graph, paths)
             run.describe(
@@ -235,13 +162,6 @@ def enrich(
         if report.sections or report.documents:
             graph.write(statements.BUMP_VERSION)
     return report
-
-
-def price(settings: Settings, input_tokens: int, output_tokens: int) -> float | None:
-    """What tokens cost by the prices in the settings; None when neither is set."""
-    if settings.price_input is None and settings.price_output is None:
-        return None
-    return (input_tokens * (settings.price_input or 0) + output_tokens * (settings.price_output or 0)) / 1e6
 
 
 class _Run:
@@ -283,26 +203,57 @@ class _Run:
     def _write(
         self, kind: str, answered: Sequence[tuple[Item, Answer]], targets: Mapping[str, list[Target]]
     ) -> None:
-        statement = statements.DESCRIBE_SECTIONS if kind == "sections" else statements.DESCRIBE_DOCUMENTS
-        rows = [
-            {
-                "target": target,
-                "key": item.key,
-                "description": answer["description"],
-                "summary": answer.get("summary") or None,
-                "keywords": answer.get("keywords") or None,
-                **facts,
-            }
-            for item, answer in answered
-            for target, facts in targets[item.key]
-        ]
-        for start in range(0, len(rows), BATCH):
-            self._graph.write(statement, {"rows": rows[start : start + BATCH]})
-        setattr(self._report, kind, getattr(self._report, kind) + len(rows))
+        written = _write(self._graph, kind, answered, targets)
+        setattr(self._report, kind, getattr(self._report, kind) + written)
         self._progress.advance(len(answered))
-        if rows and time.perf_counter() - self._shown > SHOW_EVERY_S:
+        if written and time.perf_counter() - self._shown > SHOW_EVERY_S:
             self._graph.write(statements.BUMP_VERSION)
             self._shown = time.perf_counter()
+
+
+def _write(
+    graph: DocumentGraph,
+    kind: str,
+    answered: Sequence[tuple[Item, Answer]],
+    targets: Mapping[str, list[Target]],
+) -> int:
+    """Put answers on the nodes that they are for; gives back how many nodes."""
+    statement = statements.DESCRIBE_SECTIONS if kind == "sections" else statements.DESCRIBE_DOCUMENTS
+    rows = [
+        {
+            "target": target,
+            "key": item.key,
+            "description": answer["description"],
+            "summary": answer.get("summary") or None,
+            "keywords": answer.get("keywords") or None,
+            **facts,
+        }
+        for item, answer in answered
+        for target, facts in targets[item.key]
+    ]
+    for start in range(0, len(rows), BATCH):
+        graph.write(statement, {"rows": rows[start : start + BATCH]})
+    return len(rows)
+
+
+def reuse_descriptions(graph: DocumentGraph, settings: Settings) -> int:
+    """Give documents that a sync made anew what the model last used had said of them before; asks nothing.
+
+    Returns:
+        How many sections and documents got theirs back.
+    """
+    name = str(graph.read(statements.DESCRIBER).scalar() or "")
+    if not name:
+        return 0
+    prompt = load("enrich", settings.prompts)
+    fresh = [row for row in _documents(graph, None) if row["enriched"] is None]
+    written = 0
+    for kind, items in (("sections", _section_items), ("documents", _document_items)):
+        work = _sort(graph, items(graph, fresh, name, prompt))
+        written += _write(graph, kind, work.known, work.targets)
+    if written:
+        graph.write(statements.BUMP_VERSION)
+    return written
 
 
 def _documents(graph: DocumentGraph, paths: Sequence[Path | str] | None) -> list[dict[str, Any]]:

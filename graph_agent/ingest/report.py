@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from graph_agent.ingest.found import Failure
 
 if TYPE_CHECKING:
-    from graph_agent.ingest.enriching import EnrichReport
+    from graph_agent.ingest.enrichment import EnrichReport
 
 
 class Progress(Protocol):

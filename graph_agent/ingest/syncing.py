@@ -16,6 +16,7 @@ from graph_agent.embeddings import Embedder
 from graph_agent.errors import ConfigurationError, EngineUnavailable
 from graph_agent.ingest.applying import carry_out, cutting_of
 from graph_agent.ingest.discover import discover
+from graph_agent.ingest.enriching import reuse_descriptions
 from graph_agent.ingest.found import Discovery
 from graph_agent.ingest.labelling import relabel
 from graph_agent.ingest.linking import relink
@@ -83,6 +84,8 @@ def sync(
             discovery.close()
         settle(graph)
         report.relabelled = relabel(graph, discovery.roots, report)
+        if report.wrote:
+            reuse_descriptions(graph, graph.settings)
         report.documents = int(graph.read(statements.COUNT_DOCUMENTS).scalar(0))
         report.seconds_to_search = time.perf_counter() - began
     filled = _embed(graph, embedder, progress, stop) if options.vectors else Filled()

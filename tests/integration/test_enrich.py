@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
-from folder_cases import quick, write
+from folder_cases import not_found_by_index, quick, write
 from scripted_server import (
     Received,
     Reply,
@@ -28,9 +33,12 @@ from scripted_server import (
 from graph_agent.cli import cli
 from graph_agent.embeddings import Embedder
 from graph_agent.errors import ConfigurationError, ModelUnavailable
-from graph_agent.ingest import EnrichReport, enrich, estimate_enrichment
+from graph_agent.ingest import EnrichReport, enrich, estimate_enrichment, sync
 from graph_agent.ingest.items import INPUT_TOKENS
+from graph_agent.retrieval import Retriever
+from graph_agent.settings import load_settings
 from graph_agent.store import DocumentGraph
+from graph_agent.tools import DocumentGraphToolkit
 
 ITEM = re.compile(r"<<data item (\d+) (\w+)>>\n(.*?)\n<<end \2>>", re.DOTALL)
 LONG_TEXT = " ".join(f"Storage slot {number} costs more gas than before." for number in range(120))
@@ -122,7 +130,7 @@ def test_nothing_is_asked_twice(
     again = run(empty_graph, scripted_server)
     assert (again.sections, again.calls, len(scripted_server.chats)) == (0, 0, asked)
     assert estimate_enrichment(empty_graph, empty_graph.settings, "scripted").is_empty
-    # Made anew by another chunk size: the answers come from the cache.
+    # Made anew by another chunk size: the sync itself takes the answers from the cache.
     smaller = DocumentGraph(
         empty_graph.connection,
         empty_graph.settings.model_copy(update={"chunk_tokens": 100}),
@@ -130,15 +138,16 @@ def test_nothing_is_asked_twice(
         owns=False,
     )
     quick(smaller, embedder, corpus)
-    assert described(empty_graph)["Storage"][1] is None
-    back = run(empty_graph, scripted_server)
-    assert (back.sections, back.from_cache, back.calls, len(scripted_server.chats)) == (3, 5, 0, asked)
     assert described(empty_graph)["Storage"][1] == "model"
+    assert estimate_enrichment(empty_graph, empty_graph.settings, "scripted").is_empty
+    assert len(scripted_server.chats) == asked
     # One paragraph edited: that section and its document only.
     write(corpus, "gas.md", (corpus / "gas.md").read_text().replace("Paragraph 3", "Section 3"))
     quick(smaller, embedder, corpus)
+    kept = described(empty_graph)
+    assert (kept["Storage"][1], kept["Gas"][1]) == ("model", None)
     edited = run(empty_graph, scripted_server)
-    assert (edited.sections, edited.documents, edited.from_cache) == (2, 1, 1)
+    assert (edited.sections, edited.documents, edited.from_cache) == (1, 1, 0)
     # Another model is another describer.
     assert estimate_enrichment(empty_graph, empty_graph.settings, "other").sections == 3
 
@@ -389,3 +398,130 @@ def test_the_command_shows_the_estimate_and_the_result(
     report = json.loads(done.stdout)
     assert (report["enrichment"]["sections"], report["enrichment"]["documents"]) == (3, 2)
     assert report["enrichment"]["cost"] > 0
+
+
+def test_a_dry_run_shows_the_estimate_and_sends_nothing(
+    tmp_path: Path, corpus: Path, scripted_server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", scripted_server.base_url)
+    monkeypatch.setenv("GRAPH_AGENT_PRICE_OUTPUT", "1000")
+    options = ["--data", str(tmp_path / "data"), "--model", "scripted"]
+    looked = CliRunner().invoke(cli, ["ingest", str(corpus), "--dry-run", "--enrich", *options])
+    assert "2 files are still to be read" in looked.stderr
+    assert "Nothing is left to describe" in looked.stdout
+    CliRunner().invoke(cli, ["ingest", str(corpus), "--no-vectors", *options])
+    looked = CliRunner().invoke(cli, ["ingest", str(corpus), "--dry-run", "--enrich", "--json", *options])
+    estimate = json.loads(looked.stdout)["enrichment"]
+    assert (estimate["sections"], estimate["documents"], estimate["calls"]) == (3, 2, 2)
+    assert estimate["cost"] == estimate["output_tokens"] / 1_000
+    assert scripted_server.chats == []
+
+
+def test_a_failing_model_does_not_hide_what_the_sync_did(
+    tmp_path: Path, corpus: Path, scripted_server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", scripted_server.base_url)
+    scripted_server.respond(lambda request: status(401, "wrong key"))
+    options = ["--data", str(tmp_path / "data"), "--model", "scripted", "--no-vectors", "--enrich", "--json"]
+    done = CliRunner().invoke(cli, ["ingest", str(corpus), *options], standalone_mode=False)
+    assert isinstance(done.exception, ModelUnavailable)
+    assert json.loads(done.stdout)["added"] == 2
+
+
+def test_killed_in_the_middle_it_goes_on_where_it_was(
+    tmp_path: Path, scripted_server: ScriptedServer, embedder: Embedder
+) -> None:
+    root, data = tmp_path / "root", tmp_path / "data"
+    for number in range(8):
+        write(root, f"{number}.md", f"# Title {number}\n\n{number} {LONG_TEXT * 4}\n")
+    answers, killed = threading.Semaphore(3), threading.Event()
+    begun = threading.Semaphore(0)
+
+    def slow(request: Received) -> Reply:
+        if not answers.acquire(blocking=False):
+            begun.release()
+            killed.wait(60)
+        return honest(request)
+
+    scripted_server.respond(slow)
+    arguments = ["ingest", str(root), "--data", str(data), "--no-vectors", "--enrich", "--model", "scripted"]
+    child = subprocess.Popen(
+        [sys.executable, "-c", "from graph_agent.cli import main; main()", *arguments],
+        env={**os.environ, "OPENAI_BASE_URL": scripted_server.base_url},
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        with DocumentGraph.open(load_settings(data=data)) as graph:
+            assert begun.acquire(timeout=90), "three requests were answered and more are under way"
+            done = wait_until_described(graph)
+            child.kill()
+            child.wait()
+            killed.set()
+            left = estimate_enrichment(graph, graph.settings, "scripted")
+            assert (left.sections, left.documents) == (8 - done, 8)
+            scripted_server.respond(honest)
+            report = run(graph, scripted_server)
+            assert (report.sections, report.documents, report.failed) == (8 - done, 8, 0)
+            assert estimate_enrichment(graph, graph.settings, "scripted").is_empty
+    finally:
+        killed.set()
+        child.kill()
+        child.wait()
+
+
+def wait_until_described(graph: DocumentGraph) -> int:
+    """How many sections have a model's description, once some have and none comes any more."""
+    before, deadline = 0, time.monotonic() + 30
+    while True:
+        now = graph.read("MATCH (s:MarkdownSection {description_source: 'model'}) RETURN count(s)").scalar(0)
+        if now and now == before:
+            return int(now)
+        assert time.monotonic() < deadline
+        before = now
+        time.sleep(0.5)
+
+
+def test_passages_and_what_searches_keep_of_them_stay_as_they_are(
+    empty_graph: DocumentGraph, embedder: Embedder, corpus: Path, scripted_server: ScriptedServer
+) -> None:
+    sync(empty_graph, embedder, [corpus])
+    retriever = Retriever(empty_graph, embedder, empty_graph.settings)
+
+    def state() -> list[Any]:
+        found = retriever.search("storage slot gas", limit=5)
+        return [
+            empty_graph.read("MATCH (c:SectionChunk) RETURN properties(c) ORDER BY c.chunk_id").rows,
+            sorted(empty_graph.keys.hget_all("postings").items()),
+            sorted(empty_graph.keys.hget_all("vectors").items()),
+            [(hit.chunk_id, hit.score, hit.snippet) for hit in found.hits],
+            found.degraded,
+        ]
+
+    before = repr(state())
+    scripted_server.respond(honest)
+    assert run(empty_graph, scripted_server).sections == 3
+    assert repr(state()) == before
+    assert not_found_by_index(empty_graph, embedder) == []
+
+
+def test_tables_of_contents_show_what_the_model_said(
+    empty_graph: DocumentGraph, embedder: Embedder, corpus: Path, scripted_server: ScriptedServer
+) -> None:
+    quick(empty_graph, embedder, corpus)
+    tools = {tool.name: tool for tool in DocumentGraphToolkit(empty_graph).get_tools()}
+    assert "About" not in tools["get_folder_toc"].invoke({})
+    scripted_server.respond(honest)
+    run(empty_graph, scripted_server)
+    shelf = yaml.safe_load(tools["get_folder_toc"].invoke({}))["documents"]
+    lines = {document["name"]: document["description"] for document in shelf}
+    assert lines["gas.md"].startswith("About Gas, which is ")
+    assert lines["fish.md"] == "The author's own line"
+    toc = yaml.safe_load(
+        tools["get_document_toc"].invoke({"document_id": "gas.md", "include_summaries": True})
+    )
+    assert toc["description"] == lines["gas.md"]
+    (gas,) = toc["sections"]
+    storage, rights = gas["sections"]
+    assert gas["description"].startswith("About Gas, which is ")
+    assert (storage["summary"], storage["keywords"]) == ("It says much.", ["gas", "storage"])
+    assert "summary" not in rights

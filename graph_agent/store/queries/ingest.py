@@ -233,6 +233,8 @@ SET l.description = row[2], l.question = row[3]
 """
 
 # Descriptions by a model
+DESCRIBER = "MATCH (m:GraphMeta) RETURN m.described_by"
+SET_DESCRIBER = "MATCH (m:GraphMeta) SET m.described_by = $name"
 DOCUMENTS_TO_DESCRIBE = """
 MATCH (:Folder)-[:CONTAINS]->(d:Document)
 WITH DISTINCT d
