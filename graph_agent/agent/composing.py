@@ -7,7 +7,7 @@ from typing import Any
 
 from graph_agent.agent.analysis import asks_abilities
 from graph_agent.agent.citations import escaped
-from graph_agent.agent.extracts import Extract, chosen
+from graph_agent.agent.extracts import Extract, asks_present, chosen
 from graph_agent.agent.outlines import Part, asked_part
 from graph_agent.agent.phrases import phrase
 from graph_agent.agent.reasoner import AnswerRequest
@@ -163,7 +163,9 @@ def composed(
         lacking: words of the question that stand in none of some passages.
     """
     language = request.plan["language"]
-    first, more = chosen(extracts, request.search.get("documents") or [])
+    first, more = chosen(
+        extracts, request.search.get("documents") or [], present=asks_present(request.plan["question"])
+    )
     head = phrase("extracts_failed" if request.because else "extracts", language)
     lines = [head, ""]
     lines += list(_property_lines(request))
@@ -223,7 +225,8 @@ def _shown(extract: Extract) -> list[str]:
     passage = extract.passage
     page = f", p. {passage.page}" if passage.page else ""
     place = " › ".join(on_one_line(part) for part in _trail(passage))
-    lines = [f"**{_plain_title(place)}**{page} [{passage.n}]", ""]
+    dated = f", {passage.date}" if passage.date else ""
+    lines = [f"**{_plain_title(place)}**{page}{dated} [{passage.n}]", ""]
     quote = escaped(extract.quote)
     if extract.header and not extract.quote.startswith(extract.header):
         columns = extract.header.count("|") - 1

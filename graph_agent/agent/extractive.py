@@ -24,7 +24,7 @@ from graph_agent.agent.composing import (
     rows_answer,
     small_talk,
 )
-from graph_agent.agent.extracts import Extract, best_extracts, opening
+from graph_agent.agent.extracts import Extract, best_extracts, defined_topic, opening
 from graph_agent.agent.reasoner import (
     AnswerRequest,
     CypherRequest,
@@ -228,15 +228,14 @@ class ExtractiveReasoner:
         embedder = self._embedder
         try:
             vector = embedder.embed_query(question)
-            extracts = best_extracts(vector, asked, passages, embedder)
+            extracts = best_extracts(vector, asked, passages, embedder, defined_topic(question))
             floor = cosine_floor(embedder)
             cosine = max((extract.cosine for extract in extracts), default=0.0)
         except ModelUnavailable:
             extracts, floor, cosine = [opening(passage) for passage in passages], 0.0, None
         texts = [passage_words(passage) for passage in passages]
-        dates = {row.content_hash: row.date or "" for row in corpus.documents}
         best = sorted(extracts, key=lambda extract: -extract.score)[:BEST]
-        dated = [f"{passage_words(one.passage)}\n{dates.get(one.passage.document_id, '')}" for one in best]
+        dated = [f"{passage_words(one.passage)}\n{one.passage.date or ''}" for one in best]
         latest = str(request.plan["details"].get("latest") or "")
         missed = missed_years(latest if years(latest) else question, dated)
         return extracts, fit_of(asked, texts, cosine, floor, missed), asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +13,7 @@ from graph_agent.agent.response import Passage
 from graph_agent.agent.sentences import Statement, on_one_line, statements
 from graph_agent.agent.signals import Words
 from graph_agent.embeddings import Embedder
-from graph_agent.text import passage_text
+from graph_agent.text import fold, passage_text
 
 CONSIDERED = 18  # passages whose statements are looked at
 # Statements of a passage that are embedded, by its rank: the first ones may answer in other words than the question's.
@@ -21,10 +22,26 @@ A_PASSAGE = 2  # of those further down
 QUOTE = 420  # characters of a quote
 DOCUMENTS = 5  # of each the best extract
 MORE = 3  # further extracts
+DEFINITION = 0.3  # for saying what the topic is
+_ARTICLES = "(?:an?|the|ein|eine|der|die|das|une?|les?|la|el|los|las|un|una)"
+_MEANS = "is|are|was|were|means?|refers?|denotes?|ist|sind|war|waren|bedeutet|bezeichnet|heisst|est|sont|designe|es|son"
+_ASKS_MEANING = re.compile(
+    rf"(?:what|who) (?:is|are|was|were) (?:meant by )?(?:{_ARTICLES} )?([^?]+?) ?\??$|"
+    rf"(?:was|wer) (?:ist|sind|war|waren|bedeutet|heisst) (?:{_ARTICLES} )?([^?]+?) ?\??$"
+)
+_MARKS = re.compile(r"[*_`]+")
+_ONLY_A_LINK = re.compile(r"!?\[[^\]]*\]\([^)]*\)[.,;:]?")
 LONGEST = 600  # characters of a statement that are embedded
 _LIST_ITEMS = 8
 LEAST_FIRST = 0.45  # of the best extract's weight: what has less is not shown
 LEAST_MORE = 0.6
+EQUAL = 0.97  # of the first one's score: equally good
+PRESENT = 0.8
+_NOW = re.compile(
+    r"\b(?:now|nowadays|current(?:ly)?|today|at present|presently|at the moment|in force|latest|these days|"
+    r"jetzt|derzeit(?:ige[rsnm]?)?|aktuell(?:e[rsnm]?)?|heute|momentan|zurzeit|gegenwartig|neueste[rsnm]?|geltende[rsnm]?|"
+    r"actuellement|aujourd'hui|actualmente|hoy)\b"
+)
 WEIGHT_LEXICAL = 0.6
 WEIGHT_RANK = 0.55
 
@@ -58,13 +75,22 @@ class _Candidate:
 
 
 def best_extracts(
-    question: npt.NDArray[np.float32], words: Words, passages: Sequence[Passage], embedder: Embedder
+    question: npt.NDArray[np.float32],
+    words: Words,
+    passages: Sequence[Passage],
+    embedder: Embedder,
+    topic: str = "",
 ) -> list[Extract]:
     """The best extract of each of the first passages, in the passages' order; none of a passage of headings only.
 
     A statement's score is its cosine with the question, plus the share of the question's words that it and its
     headings hold. Only the statements that share most words, and the first ones, are embedded.
+
+    Args:
+        question: its vector.
+        topic: what the question asks the meaning of (`defined_topic`); a statement that says what it is comes first.
     """
+    defines = _definition_of(topic)
     lists = [statements(passage.text) for passage in passages[:CONSIDERED]]
     candidates: list[_Candidate] = []
     for number, found in enumerate(lists):
@@ -75,6 +101,9 @@ def best_extracts(
     for candidate, cosine in zip(candidates, vectors @ question, strict=True):
         candidate.cosine = float(cosine)
         candidate.score = candidate.cosine + WEIGHT_LEXICAL * candidate.lexical
+        shown = candidate.statement.of(passages[candidate.passage].text)
+        if defines is not None and defines.match(fold(_MARKS.sub("", shown))):
+            candidate.score += DEFINITION
     extracts = []
     for number, passage in enumerate(passages[:CONSIDERED]):
         own = [candidate for candidate in candidates if candidate.passage == number]
@@ -82,6 +111,22 @@ def best_extracts(
         if best is not None:
             extracts.append(_extract(passage, lists[number], best))
     return extracts
+
+
+def defined_topic(question: str) -> str:
+    """What a question asks the meaning of ("What is ownership?"), folded; "" for any other question."""
+    match = _ASKS_MEANING.match(" ".join(fold(question).split()))
+    topic = (match[1] or match[2]) if match else ""
+    return topic if len(topic.split()) <= 4 else ""
+
+
+def _definition_of(topic: str) -> re.Pattern[str] | None:
+    """A statement that begins with the topic and goes on to say what it is."""
+    if not topic:
+        return None
+    return re.compile(
+        rf"(?:{_ARTICLES} )?{re.escape(topic.removesuffix('s'))}(?:s|es)? (?:\([^)]*\) |,[^,.]*, )?(?:{_MEANS})\b"
+    )
 
 
 def _candidates(number: int, passage: Passage, found: Sequence[Statement], words: Words) -> list[_Candidate]:
@@ -95,6 +140,8 @@ def _candidates(number: int, passage: Passage, found: Sequence[Statement], words
         if statement.kind in {"heading", "header"}:
             continue
         text = statement.of(passage.text)
+        if _ONLY_A_LINK.fullmatch(text):
+            continue  # a line of a table of contents says where it stands, not what
         shown = f"{header}\n{text}" if statement.kind == "row" and header else text
         lexical = words.share(words.held(shown)) + 0.3 * words.share(in_head)
         made.append(
@@ -181,7 +228,9 @@ def opening(passage: Passage) -> Extract:
     return Extract(passage, 0, end, 0.0, 0.0)
 
 
-def chosen(extracts: Sequence[Extract], documents: Sequence[str] = ()) -> tuple[list[Extract], list[Extract]]:
+def chosen(
+    extracts: Sequence[Extract], documents: Sequence[str] = (), *, present: bool = False
+) -> tuple[list[Extract], list[Extract]]:
     """The extracts worth showing: the best of each of the best documents, and further ones of whatever document.
 
     Both begin with the best. What falls far behind the best is left out, so that a good answer stands alone.
@@ -189,6 +238,8 @@ def chosen(extracts: Sequence[Extract], documents: Sequence[str] = ()) -> tuple[
     Args:
         extracts: in the order of the search.
         documents: ids of documents, best first; those of the extracts follow in their order.
+        present: the question asks for what holds now; then of dated documents that are about as good the newest
+            leads. Without, only where they are equally good.
     """
     if not extracts:
         return [], []
@@ -197,7 +248,7 @@ def chosen(extracts: Sequence[Extract], documents: Sequence[str] = ()) -> tuple[
         id(extract): WEIGHT_RANK / (1.0 + 0.35 * position) + extract.score / top
         for position, extract in enumerate(extracts)
     }
-    ranked = sorted(extracts, key=lambda extract: -weights[id(extract)])
+    ranked = _without_repeats(sorted(extracts, key=lambda extract: -weights[id(extract)]))
     best = weights[id(ranked[0])]
     by_document: dict[str, list[Extract]] = {}
     for extract in ranked:
@@ -206,4 +257,26 @@ def chosen(extracts: Sequence[Extract], documents: Sequence[str] = ()) -> tuple[
     leading = {id(by_document[name][0]) for name in order[:DOCUMENTS]}
     first = [one for one in ranked if id(one) in leading and weights[id(one)] >= LEAST_FIRST * best]
     more = [one for one in ranked if id(one) not in leading and weights[id(one)] >= LEAST_MORE * best]
-    return first, more[:MORE]
+    return _newest_of_equals(first, PRESENT if present else EQUAL), more[:MORE]
+
+
+def _newest_of_equals(first: list[Extract], near: float) -> list[Extract]:
+    """The extracts with the newest of those in front that are nearly as good as the first."""
+    if not first or not first[0].passage.date:
+        return first
+    equals = [one for one in first if one.passage.date and one.score >= near * first[0].score]
+    newest = max(equals, key=lambda one: str(one.passage.date))
+    return [newest, *(one for one in first if one is not newest)]
+
+
+def asks_present(question: str) -> bool:
+    """Whether a question asks for what holds now."""
+    return _NOW.search(fold(question)) is not None
+
+
+def _without_repeats(ranked: Sequence[Extract]) -> list[Extract]:
+    """The extracts without those whose words another one has already."""
+    seen: dict[str, Extract] = {}
+    for extract in ranked:
+        seen.setdefault(" ".join(fold(extract.quote).split()), extract)
+    return list(seen.values())

@@ -261,7 +261,9 @@ def _around(request: AnswerRequest) -> list[str]:
 
 def _shown_passage(passage: Passage) -> str:
     where = ", ".join(
-        part for part in (passage.display_path, f"p. {passage.page}" if passage.page else "") if part
+        part
+        for part in (passage.display_path, f"p. {passage.page}" if passage.page else "", passage.date or "")
+        if part
     )
     title = " > ".join(passage.breadcrumb) or passage.title
     return f"[{passage.n}] {title} ({where})\n{passage.text}"

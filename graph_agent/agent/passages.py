@@ -36,6 +36,7 @@ class Section:
     document_id: str = ""
     path: str = ""
     document: str = ""
+    date: str | None = None
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Section:
@@ -50,6 +51,7 @@ class Section:
             document_id=str(row.get("document_id") or ""),
             path=str(row.get("path") or ""),
             document=str(row.get("document") or ""),
+            date=str(row["date"]) if row.get("date") else None,
         )
 
 
@@ -353,6 +355,7 @@ def _passage(pieces: _Pieces, start: int, end: int, n: int) -> Passage:
         breadcrumb=list(section.breadcrumb),
         page=first.page if first.page is not None and start else (section.page or first.page),
         line=line,
+        date=section.date,
         text=text.strip(),
         score=max(0.0, min(1.0, first.score)),
     )

@@ -30,6 +30,7 @@ class Passage(Record):
         breadcrumb: titles from the document down to the section.
         page: page of the document, from 1; None when it has no pages.
         line: line of the document's text on which `text` begins, from 1; 0 when unknown.
+        date: of the document: YYYY-MM-DD, YYYY-MM or YYYY; None when it has none.
         text: the words, as in the document.
         score: how well it matched, in [0, 1]; 0 when it was read for another reason.
     """
@@ -44,6 +45,7 @@ class Passage(Record):
     breadcrumb: list[str] = Field(default_factory=list)
     page: int | None = None
     line: int = 0
+    date: str | None = None
     text: str = ""
     score: float = 0.0
 

@@ -11,6 +11,9 @@ import pytest
 from agent_cases import displayed
 
 from graph_agent.agent import AgentResponse, Finished, GraphAgent
+from graph_agent.agent.extracts import best_extracts, defined_topic
+from graph_agent.agent.response import Passage
+from graph_agent.agent.signals import Words
 from graph_agent.embeddings import Embedder
 from graph_agent.errors import BadArgument
 from graph_agent.ingest import SyncOptions, sync
@@ -92,6 +95,25 @@ def test_a_year_that_the_passages_are_not_about_is_said_to_be_absent(agent: Grap
     assert not response.answered
     assert "other years, not about 2024" in response.answer
     assert agent.ask("How many passengers did Line 1 carry in the first quarter of 2025?").answered
+
+
+def test_the_statement_that_says_what_it_is_is_quoted_and_no_heading_or_link(embedder: Embedder) -> None:
+    texts = (
+        "# Locks\n\nThis part talks of locks. Many boats wait at locks. A lock is a chamber with gates at both ends.",
+        "# Locks",
+        "- [Locks](locks.md)\n- [Boats](boats.md)",
+    )
+    passages = [Passage(n=n, text=text, document_id=f"d{n}") for n, text in enumerate(texts, start=1)]
+    asked = Words((frozenset({"lock"}),), (2.0,), ("lock",), frozenset(), ("en",))
+    vector = embedder.embed_query("What is a lock?")
+    found = best_extracts(vector, asked, passages, embedder, defined_topic("What is a lock?"))
+    assert [one.quote for one in found] == ["A lock is a chamber with gates at both ends."]
+
+
+def test_the_version_in_force_comes_first(agent: GraphAgent) -> None:
+    response = agent.ask("Up to what percentage may the battery of MF Reiher be charged nowadays?")
+    assert response.citations[0].path == "notices/2026-01-26-reiher-charge-limit.md"
+    assert "2026-01-26 [1]" in response.answer
 
 
 def test_no_heading_is_quoted_and_missing_words_are_named(agent: GraphAgent) -> None:

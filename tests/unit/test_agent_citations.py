@@ -22,7 +22,7 @@ from graph_agent.agent.sentences import statements
 
 
 def passage(n: int, text: str, **fields: object) -> Passage:
-    return Passage(n=n, text=text, display_path=f"folder/doc{n}.md", document_id=f"d{n}", line=10, **fields)  # type: ignore[arg-type]
+    return Passage(n=n, text=text, display_path=f"folder/doc{n}.md", document_id=f"d{n}", line=10, **fields)
 
 
 @pytest.mark.parametrize(

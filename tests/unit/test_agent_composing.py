@@ -8,7 +8,7 @@ import pytest
 
 from graph_agent.agent.citations import cited_numbers
 from graph_agent.agent.composing import composed, not_found
-from graph_agent.agent.extracts import Extract, chosen
+from graph_agent.agent.extracts import Extract, asks_present, chosen, defined_topic
 from graph_agent.agent.outlines import asked_part
 from graph_agent.agent.reasoner import AnswerRequest
 from graph_agent.agent.response import Passage
@@ -73,6 +73,43 @@ def test_the_best_comes_first_and_what_falls_far_behind_is_left_out() -> None:
     first, more = chosen([weak, good, fair])
     assert [one.passage.n for one in first] == [2, 3]
     assert more == []
+
+
+def test_of_documents_as_good_the_newest_leads_and_dates_are_shown() -> None:
+    def version(n: int, date: str | None, score: float) -> Extract:
+        made = extract(n, f"Version {n}.", score=score)
+        made.passage.date = date
+        return made
+
+    versions = [version(1, "2023-01-05", 1.0), version(2, "2025-03", 0.98), version(3, "2026", 0.85)]
+    assert [one.passage.n for one in chosen(versions)[0]] == [2, 1, 3]
+    assert [one.passage.n for one in chosen(versions, present=True)[0]] == [3, 1, 2]
+    undated = [version(1, None, 1.0), version(2, "2025-03", 0.99)]
+    assert [one.passage.n for one in chosen(undated, present=True)[0]] == [1, 2]
+    assert "**Title › Part 2**, 2025-03 [2]" in composed(request(), versions)[0]
+    assert asks_present("What is the current limit?")
+    assert asks_present("Was gilt derzeit?")
+    assert not asks_present("What was the limit in 2023?")
+
+
+def test_the_same_words_are_shown_once() -> None:
+    text, quotes = composed(request(), [extract(1, "Equal words."), extract(2, "Equal  words.")])
+    assert text.count("words.") == 1
+    assert list(quotes) == [1]
+
+
+@pytest.mark.parametrize(
+    ("question", "topic"),
+    [
+        ("What is ownership?", "ownership"),
+        ("What are the traits?", "traits"),
+        ("Was ist ein Lotse?", "lotse"),
+        ("What is the highest speed at which vessels may pass?", ""),
+        ("Who pays?", ""),
+    ],
+)
+def test_what_a_question_asks_the_meaning_of(question: str, topic: str) -> None:
+    assert defined_topic(question) == topic
 
 
 def test_words_that_stand_nowhere_are_said() -> None:

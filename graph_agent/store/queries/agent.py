@@ -12,5 +12,5 @@ WITH s, head(collect(d)) AS d
 WHERE d IS NOT NULL
 RETURN s.section_id AS section_id, s.title AS title, s.level AS level, s.kind AS kind, s.text AS text,
        s.start_line AS start_line, s.page_start AS page, s.breadcrumb AS breadcrumb, s.token_count AS tokens,
-       d.content_hash AS document_id, d.path AS path, d.title AS document
+       d.content_hash AS document_id, d.path AS path, d.title AS document, d.date AS date
 """
