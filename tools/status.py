@@ -46,6 +46,11 @@ def status(context: ToolContext) -> ToolResult:
         "problems": [],
     }
     problems: list[str] = report["problems"]
+    if not context.graph.engine.protected:
+        problems.append(
+            "The FalkorDB server asks for no password: whoever reaches it can read and change everything. "
+            "Set requirepass or an ACL user there, and put it into GRAPH_AGENT_FALKORDB_URL."
+        )
     for part in (_counts, _documents, _embedding, _sync, _indexes):
         with _noted(problems):
             part(context, report)

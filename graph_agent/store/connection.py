@@ -94,6 +94,19 @@ class EngineInfo:
         )
 
 
+class _Client(FalkorDB):  # type: ignore[misc,unused-ignore]
+    """FalkorDB's client on a connection of ours.
+
+    Its own constructor asks the server for INFO, which a user of few rights may not, and follows a Sentinel or
+    cluster by connections whose time-outs and retries are not ours.
+    """
+
+    def __init__(self, connection: redis.Redis) -> None:
+        self.connection = connection
+        self.flushdb = connection.flushdb
+        self.execute_command = connection.execute_command
+
+
 class Connection:
     """Clients for one engine, by socket time-out; safe to share between threads."""
 
@@ -114,7 +127,9 @@ class Connection:
                 raise EngineUnavailable("This connection is closed.", "Open the graph again.")
             client = self._clients.get(socket_timeout_s)
             if client is None:
-                client = FalkorDB.from_url(self._url, **self._options(socket_timeout_s))
+                client = _Client(
+                    redis.Redis.from_url(self._url, decode_responses=True, **self._options(socket_timeout_s))
+                )
                 self._clients[socket_timeout_s] = client
             return client
 
@@ -269,6 +284,7 @@ class Connection:
             if isinstance(error, BusyLoadingError | AuthenticationError | NoPermissionError):
                 raise
             if "unknown command" in str(error).lower():
+                self._refuse_mode()
                 raise ConfigurationError(
                     f"There is no FalkorDB at {self.info.address}: the server does not know GRAPH.RO_QUERY.",
                     "Point GRAPH_AGENT_FALKORDB_URL at a FalkorDB server.",
@@ -278,25 +294,32 @@ class Connection:
     def identify(self) -> None:
         """Fill `info`; refuse server arrangements that are not supported."""
         client = self.plain()
-        try:
-            server = client.info("server")
-        except NoPermissionError:
-            server = {}
-        except RedisError as error:
-            raise self.translate(error) from error
-        mode = server.get("redis_mode", "standalone")
-        if mode != "standalone":
-            raise ConfigurationError(
-                f"The server at {self.info.address} runs as {mode}, which is not supported.",
-                "Use the address of a standalone FalkorDB server.",
-            )
+        server = self._refuse_mode()
         self.info = EngineInfo(
             self.info.kind,
             self._module_version(client),
             str(server.get("redis_version", "unknown")),
             self.info.address,
-            protected=self.lease is not None or bool(urlsplit(self._url).password),
+            protected=self.lease is not None
+            or self._url.startswith("unix:")
+            or bool(urlsplit(self._url).password),
         )
+
+    def _refuse_mode(self) -> dict[str, Any]:
+        """The server's facts about itself; a cluster or Sentinel is refused by name."""
+        try:
+            server = self.plain().info("server")
+        except NoPermissionError:
+            return {}
+        except RedisError as error:
+            raise self.translate(error) from error
+        mode = str(server.get("redis_mode", "standalone"))
+        if mode != "standalone":
+            raise ConfigurationError(
+                f"The server at {self.info.address} runs as {mode}, which is not supported.",
+                "Use the address of a standalone FalkorDB server.",
+            )
+        return server
 
     def translate(self, error: RedisError) -> Exception:
         """A client library's error in our own words."""

@@ -25,7 +25,9 @@ from graph_agent.errors import (
     SyncInProgress,
 )
 from graph_agent.settings import Settings, load_settings
-from graph_agent.store import DocumentGraph
+from graph_agent.store import DocumentGraph, embedded
+from graph_agent.store.maintenance import compact
+from graph_agent.store.schema import rebuild_vector_index
 
 
 @pytest.fixture
@@ -67,7 +69,9 @@ def in_process(settings: Settings, body: str) -> subprocess.Popen[str]:
     """Another process with a graph open on the same data folder."""
     program = f"""
         from graph_agent.settings import load_settings
-        from graph_agent.store import DocumentGraph
+        from graph_agent.store import DocumentGraph, embedded
+from graph_agent.store.maintenance import compact
+from graph_agent.store.schema import rebuild_vector_index
         import os, signal, sys, time
         graph = DocumentGraph.open(load_settings(data={str(settings.data)!r}))
         print("open", graph.connection.lease.process_id(), flush=True)
@@ -152,6 +156,55 @@ def test_a_hung_engine_is_noticed_and_restarted_within_ten_seconds(graph: Docume
     assert wait_until(lambda: not alive(pid), 10.0)
     assert graph.read("MATCH (n:N) RETURN count(n)").scalar() == 1
     assert time.monotonic() - began < 12.0
+
+
+def test_a_query_that_no_limit_ends_is_ended_within_ten_seconds(
+    settings: Settings, graph: DocumentGraph, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Limits are not looked at inside one expression: all the engine's workers are held, and nobody is answered."""
+    graph.write("CREATE (:N)")
+    pid = engine_pid(graph)
+    told: list[tuple[float, Exception]] = []
+
+    def ask() -> None:
+        began = time.monotonic()
+        try:
+            graph.read("UNWIND range(1, 3000000000) AS x RETURN count(x)", timeout_ms=2_000)
+        except (QueryTimeout, EngineUnavailable) as error:
+            told.append((time.monotonic() - began, error))
+
+    askers = [threading.Thread(target=ask) for _ in range(6)]
+    for asker in askers:
+        asker.start()
+    time.sleep(0.5)
+    assert wait_until(lambda: not alive(pid), 10.0)
+    for asker in askers:
+        asker.join()
+    assert len(told) == 6
+    assert any("restarted" in str(error) for _, error in told)
+    assert graph.read("MATCH (n:N) RETURN count(n)").scalar() == 1
+    assert (settings.data / "engine" / "engine.log").read_text().count("watchdog: engine ended") <= 2
+
+
+def test_an_engine_that_builds_indexes_while_it_loads_is_left_alone(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is silent for longer than a hang may be; killed each time, it would never start again."""
+    monkeypatch.setattr(embedded, "HANG_S", 2.2)  # more than the time between two questions
+    with DocumentGraph.open(settings) as graph:
+        vectors = np.random.default_rng(1).normal(size=(6_000, 384)).astype(np.float32)
+        for start in range(0, 6_000, 500):
+            graph.write(
+                "UNWIND range(0, 499) AS i CREATE (:SectionChunk {i: i, embedding: vecf32($v[i])})",
+                arrays={"v": vectors[start : start + 500]},
+            )
+        rebuild_vector_index(graph, 384, wait=True)
+        compact(graph.connection)
+        os.kill(engine_pid(graph), signal.SIGKILL)
+        assert graph.read("MATCH (c:SectionChunk) RETURN count(c)").scalar() == 6_000
+    log = (settings.data / "engine" / "engine.log").read_text()
+    assert "did not answer" not in log
+    assert not (settings.data / "engine" / "loading").exists()
 
 
 def test_a_write_is_never_sent_twice(graph: DocumentGraph) -> None:
