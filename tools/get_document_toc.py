@@ -38,6 +38,7 @@ def get_document_toc(
     Use it to see what a document holds and to pick section ids for get_section_content. To find documents
     use get_folder_toc or search_sections first. Text before the first heading is a section too.
     A long outline leaves out descriptions, then the deepest levels, and says so; max_level narrows it.
+    A document that is not there is said with near names; a name that several have is an error listing them.
     """
     document = context.listing.document(document_id)
     if isinstance(document, str):

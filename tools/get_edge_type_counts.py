@@ -13,7 +13,7 @@ def get_edge_type_counts(context: ToolContext) -> ToolResult:
     """Every relationship type with how many relationships have it, most frequent first.
 
     Use it to gauge how dense the graph is before a query; which labels a type connects is in
-    get_graph_overview. Returns [{edge_type, count}].
+    get_graph_overview. Returns [{edge_type, count}]. A type that no relationship has any more is not listed.
     """
     types = counts_now(context).edge_types
     text = lines_of(types, of="relTypes", graph=context.graph.name, with_counts=True)

@@ -13,7 +13,7 @@ def get_edge_types(context: ToolContext) -> ToolResult:
     """All relationship types in use, most frequent first.
 
     Use it when get_graph_overview left relationships out; get_edge_type_counts gives their counts as well.
-    Returns a list of names.
+    Returns a list of names; on an empty graph a line that starts with "No".
     """
     types = counts_now(context).edge_types
     text = lines_of(types, of="relTypes", graph=context.graph.name, with_counts=False)

@@ -33,7 +33,9 @@ def get_folder_toc(
 
     Use it to choose documents by what they are; then get_document_toc on those chosen. It does not list
     sections. To find passages by what they say use search_sections. Without folder_id: all documents.
-    A list that is too long shows folders with counts first, as many documents as fit, and how to narrow it.
+    Date, labels and pages stand where known; subfolders with their number of documents. A list that is too
+    long shows folders first, as many documents as fit, and how to narrow it. A folder that is not there is
+    said with near names; a name that several folders have is an error that lists them.
     """
     return folder_toc(context, folder_id)
 

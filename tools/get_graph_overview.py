@@ -20,7 +20,8 @@ def get_graph_overview(context: ToolContext) -> ToolResult:
 
     Read it first, before planning a query: it is cheaper than the other schema tools together. It stays
     within about 1,500 tokens; what does not fit is counted, with the tool that lists it
-    (get_node_label_counts, get_edge_type_counts, get_property_types). Counts with ~ are estimates.
+    (get_node_label_counts, get_edge_type_counts, get_property_types). Counts with ~ are estimates. "Pending"
+    says that a large graph is still being looked at.
     """
     return overview_result(context, BUDGET_TOKENS)
 

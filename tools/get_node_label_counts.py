@@ -13,7 +13,7 @@ def get_node_label_counts(context: ToolContext) -> ToolResult:
     """Every node label with how many nodes carry it, most frequent first.
 
     Use it to gauge the size of the graph before a query; for counts under a condition use graph_query.
-    Returns [{label, count}]. A node with two labels counts for both.
+    Returns [{label, count}]. A node with two labels counts for both. A label that no node carries is not listed.
     """
     labels = counts_now(context).labels
     text = lines_of(labels, of="labels", graph=context.graph.name, with_counts=True)

@@ -29,7 +29,7 @@ def get_property_types(
 
     Use it before graph_query to write property names and values as they are stored. Text properties with at
     most ten different values list all of them. Samples are looked at, so a very rare property of a large
-    label may be missing. Without label: everything, as far as it fits.
+    label may be missing. Without label: everything, as far as it fits. An unknown label is said with near names.
 
     Returns [{owner, owner_kind: node|edge, property, types, indexed, examples, values?}].
     """

@@ -37,8 +37,8 @@ def get_section_content(
 
     Ids come from get_document_toc, search_sections and query_documents; the part before :: may be shortened
     to 4 or more characters. Page through long sections and wide tables with start_line and max_lines, which
-    apply to every id; a page that starts inside a table repeats its header rows, marked. Ids that are
-    unknown are listed at the end.
+    apply to every id; a page that starts inside a table repeats its header rows, marked. What is cut says
+    with which start_line to go on. Ids that are unknown or ambiguous are listed at the end, with the reason.
     """
     references = resolve_sections(context.listing.current(), section_ids)
     wanted = [reference.section_id for reference in references if reference.section_id]

@@ -57,8 +57,8 @@ def query_documents(
     (distinct documents in rank order, with hits and a displayPath to show the user; source stays absolute),
     parents (parentId -> the section: title, text, kind, page; long ones are cut around the match). When
     nothing matches because nothing could, notice says why. filterCounts tells how many documents in scope
-    were left out only for having no label or no date. Use search_sections for a ranked overview, and
-    graph_query to count or list exactly.
+    were left out only for having no label or no date. A facet, value or date that is not valid is an error
+    that lists what is. Use search_sections for a ranked overview, and graph_query to count or list exactly.
 
     Cite what you take: end your answer, in whatever language, with a Sources list, one line per document
     you used, each just its displayPath copied verbatim. Plain text: no [n] markers, links or file://.

@@ -41,6 +41,8 @@ def search_sections(
     Each row has section_id (for get_section_content), title, document, score from 0 to 1, level, page, line
     and a snippet with the matched words in bold. Filters act inside the search. Use query_documents instead
     to get whole passages with the documents they come from, and graph_query to count or list exactly.
+    A note says when fewer words, or keywords only, were searched. A folder or document that is not there
+    matches nothing and is said so, with near names.
     """
     told: list[str] = []
     if limit > MAX_LIMIT:

@@ -43,7 +43,8 @@ def vector_search(
 
     Use it for facts in text when no exact condition is known; for ingested documents query_documents also
     weighs exact terms and takes filters. Returns [{id, labels, text, score, properties}], best first; score
-    from 0 to 1; id is the node's id(n) in Cypher.
+    from 0 to 1; id is the node's id(n) in Cypher. Without vectors it answers by keywords and says so; vectors
+    of another size than the embedding model's are an error that names both sizes.
     """
     limit = min(top_k, MAX_TOP_K)
     told = (
