@@ -127,9 +127,27 @@ _PHRASES: Final[dict[str, dict[str, str]]] = {
     "outline": {
         "en": "Outline of", "de": "Gliederung von", "fr": "Plan de", "es": "Esquema de",
     },
+    "unreadable": {
+        "en": "{count} file(s) could not be read (graph-agent status names them).",
+        "de": "{count} Datei(en) konnten nicht gelesen werden (graph-agent status nennt sie).",
+        "fr": "{count} fichier(s) illisible(s) (graph-agent status les nomme).",
+        "es": "{count} archivo(s) no se pudieron leer (graph-agent status los nombra).",
+    },
+    "pending": {
+        "en": "{count} % of the passages can be searched by meaning yet; all can be searched by words.",
+        "de": "{count} % der Textstellen sind schon nach Bedeutung durchsuchbar; nach Wörtern sind es alle.",
+        "fr": "{count} % des passages peuvent déjà être cherchés par le sens ; tous le sont par les mots.",
+        "es": "El {count} % de los pasajes ya se puede buscar por significado; todos por palabras.",
+    },
+    "rows_cut": {
+        "en": "{count} rows of the query's result are shown; there are more.",
+        "de": "{count} Zeilen des Ergebnisses sind gezeigt; es gibt mehr.",
+        "fr": "{count} lignes du résultat sont montrées ; il y en a d'autres.",
+        "es": "Se muestran {count} filas del resultado; hay más.",
+    },
     "partial": {
-        "en": "Not everything could be searched:", "de": "Nicht alles konnte durchsucht werden:",
-        "fr": "Tout n'a pas pu être cherché :", "es": "No se pudo buscar todo:",
+        "en": "Not everything was looked at:", "de": "Nicht alles wurde berücksichtigt:",
+        "fr": "Tout n'a pas été pris en compte :", "es": "No se tuvo en cuenta todo:",
     },
 }  # fmt: skip
 

@@ -65,7 +65,7 @@ def planned(plan: Plan, request: PlanRequest) -> PlanState:
     """The model's plan as part of the state, with its gaps filled."""
     question = plan.question.strip() or request.question
     talk = plan.kind in {"chat", "corpus"}
-    cypher = not talk and (plan.cypher or plan.kind == "structure" or request.kind == "foreign")
+    cypher = not talk and (plan.cypher or plan.kind in {"structure", "mixed"} or request.kind == "foreign")
     search = not talk and (plan.search or plan.kind in {"fact", "mixed"} or not cypher)
     needs: dict[str, str] = {}
     skips: dict[str, str] = {}

@@ -1,5 +1,7 @@
 """A Markdown text cut into its statements: sentences, list items, table rows, code blocks, with their places.
 
+Where a sentence ends is told by `text.sentences`; here is what Markdown and citations add.
+
 Serves both sides of a citation: what is quoted from a passage, and what an answer says.
 """
 
@@ -10,23 +12,16 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from graph_agent.text.sentences import sentence_starts
+
 Kind = Literal["sentence", "item", "row", "header", "code", "heading"]
 
-_SHORT_WORDS = (
-    "e.g i.e etc vs cf al fig figs no nos vol pp p ed eds dr mr mrs ms prof st inc ltd co corp approx "
-    "dept est jr sr bzw ca z.b d.h u.a o.ä usw evtl ggf inkl exkl nr str abs art bspw vgl sog max min mio "
-    "mrd tsd dipl ing env av bd hr fr jan feb mar apr jun jul aug sep sept oct nov dec "
-)
 _FENCE = re.compile(r"[ \t]{0,3}(```+|~~~+)")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
 _ITEM = re.compile(r"[ \t]*(?:[-*+\u2022]|\d{1,3}[.)]|\[[ xX]\])[ \t]+")
 _RULE = re.compile(r"[ \t]*\|?[ \t:|-]*-{2,}[ \t:|-]*$")
-_ABBREVIATIONS = frozenset(_SHORT_WORDS.split())
-_END = re.compile(
-    r"(?:[.!?\u2026]+[\"'\u201d\u2019\u00bb)\]]*(?=\s|$)|[\u3002\uff01\uff1f]+[\u300d\u300f\u201d\uff09]*)"
-)
-_TAIL = re.compile(r"[ \t]*(?:\n[ \t]*)?(?:\[\^?\d[\d,;\s\u2013-]*\]|\u3010[^\u3011\n]{1,20}\u3011)")
-_LAST_WORD = re.compile(r"[\w.]+$")
+# A citation behind the full stop belongs to the sentence before it.
+_CITED = re.compile(r"(?:\[\^?\d[\d,;\s\u2013-]*\]|\u3010[^\u3011\n]{1,20}\u3011)\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,31 +116,14 @@ def _paragraph_end(lines: list[_Line], at: int) -> int:
 
 def _sentences(text: str, start: int, end: int, kind: Kind) -> Iterator[Statement]:
     begin = start
-    for match in _END.finditer(text, start, end):
-        if match.start() < begin or not _is_end(text, begin, match, end):
+    for stop in sentence_starts(text, start, end):
+        if stop < begin:
             continue
-        stop = match.end()
-        while tail := _TAIL.match(text, stop, end):  # a citation after the full stop belongs to it
-            stop = tail.end()
+        while cited := _CITED.match(text, stop, end):
+            stop = cited.end()
         yield from _span(text, begin, stop, kind)
         begin = stop
     yield from _span(text, begin, end, kind)
-
-
-def _is_end(text: str, begin: int, match: re.Match[str], end: int) -> bool:
-    if match[0] != ".":
-        return True
-    word = _LAST_WORD.search(text, begin, match.start())
-    before = word[0].lower() if word else ""
-    following = text[match.end() : end].lstrip()
-    if following and following[0].islower():
-        return False
-    # "1. Mai", "Nr. 5", "J. Smith": an ordinal, an abbreviation, an initial
-    return not (
-        before in _ABBREVIATIONS
-        or (len(before) <= 2 and before.isdigit())
-        or (len(before) == 1 and before.isalpha())
-    )
 
 
 def _span(text: str, start: int, end: int, kind: Kind) -> Iterator[Statement]:

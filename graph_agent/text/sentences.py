@@ -13,16 +13,22 @@ _END = re.compile(
     r"|[\u3002\uff01\uff1f\uff61]+[\"'”’」』）】〉》]*\s*"
     r"|(?:\r\n?|\n)[ \t]*(?:\r\n?|\n)\s*"
 )
+_WORD = re.compile(r"\w+")
 _WORD_BEFORE = re.compile(r"[\w.]*\w\Z")
 
 # After the first a full stop never ends a sentence (a name follows), after the second not before a number.
 _BEFORE_NAMES = """
 dr mr mrs ms prof st sr sra dra mme mlle rev hon gen vs cf ca bzw vgl bspw ggf approx viz resp z.b e.g i.e p.ex
-d.h u.a o.ä
+d.h u.a o.ä al ed eds inc ltd co corp dept jr sog evtl inkl exkl dipl ing hr fr av mio mrd tsd
 """
 _BEFORE_NUMBERS = """
 no nos nr fig figs eq eqs vol p pp art sec ch chap abb tab str tel núm pág §
-jan feb mar apr jun jul aug sept sep oct nov dec okt dez
+jan feb mar apr jun jul aug sept sep oct nov dec okt dez abs kap bd max min est env
+"""
+# What German numbers by ordinals.
+_AFTER_ORDINALS = """
+januar februar märz april mai juni juli august september oktober november dezember jänner jahrhundert quartal
+halbjahr tag woche monat platz auflage etage stock kapitel absatz
 """
 
 
@@ -58,6 +64,11 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 @cache
+def _after_ordinals() -> frozenset[str]:
+    return frozenset(_AFTER_ORDINALS.split())
+
+
+@cache
 def _abbreviations() -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(_BEFORE_NAMES.split()), frozenset(_BEFORE_NUMBERS.split())
 
@@ -75,5 +86,15 @@ def _ends(text: str, match: re.Match[str]) -> bool:
     names, numbers = _abbreviations()
     if word in names or (word in numbers and following.isdigit()):
         return False
+    if word.isdigit() and len(word) <= 3 and _is_ordinal(text, before.start(), match.end()):
+        return False
     # "J. Smith", "U. S. Army", but "plan B. Then": an initial is a lone capital that begins a name.
     return not (len(word) == 1 and before[0].isupper() and before[0].isascii() and following.isupper())
+
+
+def _is_ordinal(text: str, start: int, end: int) -> bool:
+    """Whether a number with its full stop is an ordinal ("am 3. Mai") or the number of an item ("1. Find it")."""
+    following = _WORD.match(text, end)
+    if following is not None and following[0].lower() in _after_ordinals():
+        return True
+    return not text[text.rfind("\n", 0, start) + 1 : start].strip()

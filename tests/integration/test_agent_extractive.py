@@ -256,17 +256,24 @@ def test_an_empty_graph_says_how_to_fill_it(empty_graph: DocumentGraph) -> None:
 def test_what_could_not_be_searched_is_said(
     empty_graph: DocumentGraph, embedder: Embedder, tmp_path: Path
 ) -> None:
-    (tmp_path / "good.md").write_text("# Pets\n\nForgotten pets go to the shelter in Marnstein.\n")
-    (tmp_path / "bad.md").write_bytes(bytes(range(256)) * 40)
+    for name in ("papers", "other"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "papers" / "good.md").write_text("# Pets\n\nForgotten pets go to the shelter in Marnstein.\n")
+    (tmp_path / "other" / "bad.md").write_bytes(bytes(range(256)) * 40)
     sync(empty_graph, embedder, [tmp_path], SyncOptions(vectors=False))
     with GraphAgent(empty_graph, checkpointer=False) as agent:
         response = agent.ask("Where do forgotten pets go?")
+        scoped = agent.ask("Where do forgotten pets go?", scope={"folder": "papers"})
+        german = agent.ask("Wohin kommen vergessene Haustiere auf dem Schiff?")
     assert response.answered
     assert "shelter in Marnstein" in response.answer
     assert not response.coverage.complete
     assert response.coverage.unreadable == 1
-    assert "1 file could not be read" in response.answer
+    assert "1 file(s) could not be read" in response.answer
     assert "0 % of the passages can be searched by meaning" in response.answer
+    assert scoped.coverage.unreadable == 0
+    assert "could not be read" not in scoped.answer
+    assert "1 Datei(en) konnten nicht gelesen werden" in german.answer
 
 
 def test_documents_that_hold_markup_and_orders_stay_quotes(

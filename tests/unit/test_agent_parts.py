@@ -21,7 +21,10 @@ from graph_agent.agent.drawing import BEGIN, END, with_drawing
 from graph_agent.agent.drawing import main as drawing_main
 from graph_agent.agent.events import EVENT, Finished, Stage, StageFinished
 from graph_agent.agent.graph import STAGES, build_graph
+from graph_agent.agent.nodes.verify import coverage_line
 from graph_agent.agent.phrases import phrase
+from graph_agent.agent.planning import Plan, planned
+from graph_agent.agent.reasoner import PlanRequest
 from graph_agent.agent.response import AgentResponse
 from graph_agent.chat_models.fencing import fence
 from graph_agent.errors import BadArgument, ConfigurationError
@@ -166,6 +169,14 @@ def test_the_plan_is_followed_in_order() -> None:
     assert routing.after_plan(needs("read")) == "read"
 
 
+def test_a_mixed_question_goes_to_the_graph_and_to_the_text_whatever_the_model_ticks() -> None:
+    request = PlanRequest("How many and why?", [], "", "documents", {})
+    made = planned(Plan(kind="mixed", cypher=False, search=False), request)
+    assert {"cypher", "search"} <= set(made["needs"])
+    assert set(planned(Plan(kind="fact", search=False), request)["needs"]) == {"search"}
+    assert planned(Plan(kind="corpus", search=True, cypher=True), request)["needs"] == {}
+
+
 def test_repair_twice_at_most_then_search() -> None:
     plan = needs("cypher")
     assert routing.after_cypher({**plan, "cypher": [ERROR]}) == "repair"
@@ -290,6 +301,13 @@ def test_events_and_responses_are_json() -> None:
         StageFinished(stage="cypher", seconds=0.1, detail={"query": "x"}),
     ):
         assert EVENT.validate_json(event.model_dump_json()) == event
+
+
+def test_rows_that_are_not_shown_are_told_in_the_answer() -> None:
+    run = {"rows": [{"n": 1}] * 200, "truncated": True}
+    assert "200 rows" in coverage_line({"cypher": [{"rows": [], "truncated": False}, run]}, "en")
+    assert "200 Zeilen" in coverage_line({"cypher": [run]}, "de")
+    assert coverage_line({"cypher": [{**run, "truncated": False}]}, "en") == ""
 
 
 def test_phrases_fall_back_to_english() -> None:

@@ -301,6 +301,14 @@ def test_whatever_the_text(parts: list[str], size: int, overlap: int, breadcrumb
     assert not any(map(str.isalnum, left))
 
 
+def test_numbers_with_a_full_stop_are_ordinals_or_ends() -> None:
+    text = "Die Sitzung war am 3. Mai 2025. Es kamen 12. Danach war Schluss, max. 5 Euro und 3 Mio. Euro.\n1. Find it. Keep it."
+    assert [text[start:end] for start, end in sentences(text)] == [
+        "Die Sitzung war am 3. Mai 2025.", "Es kamen 12.", "Danach war Schluss, max. 5 Euro und 3 Mio. Euro.",
+        "1. Find it.", "Keep it.",
+    ]  # fmt: skip
+
+
 def test_sentences() -> None:
     text = 'Dr. Smith paid $3.50, e.g. for No. 5. Then he left! "Really?" Yes... no. Ünder J. Doe: i.e. B. 这是。好的！\n\nnew para'
     assert [text[start:end] for start, end in sentences(text)] == [

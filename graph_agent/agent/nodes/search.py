@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,16 +20,19 @@ from graph_agent.agent.passages import (
     ranked_documents,
     sources_in,
 )
+from graph_agent.agent.phrases import phrase
 from graph_agent.agent.response import Source
 from graph_agent.agent.stage import Step
 from graph_agent.agent.state import ScopeChoice, State, Update, plan_of
 from graph_agent.agent.toolbox import Outcome
 from graph_agent.errors import BadArgument, GraphAgentError
 from graph_agent.store.queries.agent import SECTIONS
+from graph_agent.text import fold
 
 RESULTS = 60  # per phrase; enough for a ranking of documents
 RANKED = 12
 PHRASES = 4
+_IDENTIFIER = re.compile(r"[0-9a-fA-F]{4,16}")
 RRF_K = 60.0  # Cormack, Clarke and Buettcher, SIGIR 2009
 
 
@@ -49,7 +53,10 @@ async def run(state: State, step: Step) -> Update:
     artifacts = [outcome.artifact for outcome in outcomes if isinstance(outcome.artifact, dict)]
     found = fused([found_in(artifact) for artifact in artifacts])
     sections, coverage = await asyncio.to_thread(
-        lambda: (sections_of(step, [one.section_id for one in found]), coverage_of(step))
+        lambda: (
+            sections_of(step, [one.section_id for one in found]),
+            coverage_of(step, plan_of(state)["language"], _places(arguments)),
+        )
     )
     documents = {key: section.document_id for section in sections.values() for key in (section.path,)}
     documents |= {
@@ -79,6 +86,11 @@ async def run(state: State, step: Step) -> Update:
         step.note(str(update["search"]["degraded"]))
     step.show_sources(update["passages"], update["sources"])
     return update
+
+
+def _places(arguments: dict[str, Any]) -> list[str]:
+    scope = arguments.get("scope") or []
+    return [scope] if isinstance(scope, str) else list(scope)
 
 
 def _phrases(state: State) -> list[str]:
@@ -182,21 +194,22 @@ def sections_of(step: Step, ids: Sequence[str]) -> dict[str, Section]:
     return {one: by_id[one] for one in wanted if one in by_id}
 
 
-def coverage_of(step: Step) -> dict[str, Any]:
-    """What could not be searched: files that were not read, passages without vectors."""
+def coverage_of(step: Step, language: str, places: Sequence[str] = ()) -> dict[str, Any]:
+    """What could not be searched: files that were not read, passages without vectors.
+
+    Args:
+        language: of the notes.
+        places: folders or documents that the question is restricted to; none for everything.
+    """
     context = step.services.tool_context
     held = context.retriever.corpus().coverage
-    unreadable = _unreadable(context.graph.keys)
+    unreadable = sum(_concerns(path, places) for path in _failed(context.graph.keys))
     notes = []
     if unreadable:
-        notes.append(
-            f"{unreadable} file{'s' if unreadable > 1 else ''} could not be read (graph-agent status names them)."
-        )
+        notes.append(phrase("unreadable", language).replace("{count}", f"{unreadable:,}"))
     if held.with_vectors < held.chunks:
         share = 100 * held.with_vectors // max(1, held.chunks)
-        notes.append(
-            f"{share} % of the passages can be searched by meaning yet; all can be searched by words."
-        )
+        notes.append(phrase("pending", language).replace("{count}", str(share)))
     return {
         "complete": not notes,
         "documents": held.documents,
@@ -207,15 +220,27 @@ def coverage_of(step: Step) -> dict[str, Any]:
     }
 
 
-def _unreadable(keys: Any) -> int:
-    """How many files the last sync could not read; 0 when there is no report."""
+def _failed(keys: Any) -> list[str]:
+    """Paths of the files that the last sync could not read; none when there is no report."""
     try:
         blob = keys.get("last-sync")
         report = orjson.loads(blob) if blob else {}
     except (GraphAgentError, orjson.JSONDecodeError):
-        return 0
+        return []
     failed = report.get("failed") if isinstance(report, dict) else None
-    return len(failed) if isinstance(failed, list | dict) else int(failed or 0)
+    return (
+        [str(one.get("path", "")) for one in failed if isinstance(one, dict)]
+        if isinstance(failed, list)
+        else []
+    )
+
+
+def _concerns(path: str, places: Sequence[str]) -> bool:
+    """Whether a file may belong to one of the places. A place given by its id tells nothing about paths."""
+    whole = f"/{fold(path).strip('/')}/"
+    return not places or any(
+        _IDENTIFIER.fullmatch(place) is not None or f"/{fold(place).strip('/')}/" in whole for place in places
+    )
 
 
 def outcome_rows(outcome: Outcome) -> list[dict[str, Any]]:

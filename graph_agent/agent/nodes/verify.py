@@ -100,7 +100,7 @@ def finished(state: State, step: Step, answer: str, checked: Checked, evidence: 
     quotes = {int(n): quote for n, quote in ((state.get("search") or {}).get("quotes") or {}).items()}
     citations = bind(answer, passages, failed=checked.failed, quotes=quotes)
     listed = source_list(passages, [citation.n for citation in citations], language)
-    text = "\n\n".join(part for part in (body.strip(), _coverage_line(state, language), listed) if part)
+    text = "\n\n".join(part for part in (body.strip(), coverage_line(state, language), listed) if part)
     _show(step, state.get("draft") or "", text)
     response = _response(state, step, text, language)
     cited_documents = {citation.document for citation in citations}
@@ -144,8 +144,12 @@ def _show(step: Step, shown: str, final: str) -> None:
         step.emit(AnswerReplaced(text=final, reason="checked"))
 
 
-def _coverage_line(state: State, language: str) -> str:
-    notes = (state.get("coverage") or {}).get("notes") or []
+def coverage_line(state: State, language: str) -> str:
+    """What was not looked at: files, passages without vectors, rows; "" when it was everything."""
+    notes = list((state.get("coverage") or {}).get("notes") or [])
+    used = next((run for run in reversed(state.get("cypher") or []) if run["rows"]), None)
+    if used is not None and used["truncated"]:
+        notes.append(phrase("rows_cut", language).replace("{count}", f"{len(used['rows']):,}"))
     return f"{phrase('partial', language)} {' '.join(notes)}" if notes else ""
 
 
