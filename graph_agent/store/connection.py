@@ -11,10 +11,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
-from urllib.parse import urlsplit, urlunsplit
+from typing import Any, TypeVar, cast
+from urllib.parse import urlsplit
 
 import redis
 from falkordb import FalkorDB
@@ -40,9 +38,11 @@ from graph_agent.errors import (
     QueryTimeout,
 )
 from graph_agent.settings import Settings
+from graph_agent.store.addresses import checked_url, shown_url
 from graph_agent.store.embedded import EngineLease, lease_engine
+from graph_agent.store.engine_files import note_engine, why_it_fails
+from graph_agent.store.engine_info import EngineInfo
 
-SCHEMES = {"falkor": "redis", "falkors": "rediss", "redis": "redis", "rediss": "rediss", "unix": "unix"}
 START_TIMEOUT_S = 600.0  # a large append-only file takes its time to load
 SILENT_START_TIMEOUT_S = 20.0
 RECOVERY_TIMEOUT_S = 20.0
@@ -64,34 +64,6 @@ _CANNOT_WRITE: tuple[tuple[str | type[RedisError], str], ...] = (
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class EngineInfo:
-    """What we are connected to.
-
-    Attributes:
-        kind: `embedded` (our own child process) or `server`.
-        version: FalkorDB's module version as a number, 41603 for 4.16.3; 0 when it is not told.
-        redis_version: version of the Redis server below it.
-        address: where it is, without user and password.
-        protected: False for a server that asks for no password.
-    """
-
-    kind: Literal["embedded", "server"]
-    version: int
-    redis_version: str
-    address: str
-    protected: bool = True
-
-    @property
-    def version_text(self) -> str:
-        """`4.16.3` for 41603."""
-        return (
-            f"{self.version // 10_000}.{self.version // 100 % 100}.{self.version % 100}"
-            if self.version
-            else "unknown"
-        )
 
 
 class _Client(FalkorDB):  # type: ignore[misc,unused-ignore]
@@ -259,10 +231,7 @@ class Connection:
                     raise translated from None
                 failure = self.lease.failure() if self.lease else None
                 if failure is not None:
-                    raise EngineUnavailable(
-                        f"The embedded engine does not start ({failure}).",
-                        f"Look at the end of {cast(EngineLease, self.lease).folder / 'engine.log'}.",
-                    ) from None
+                    raise why_it_fails(cast(EngineLease, self.lease).folder, failure) from None
                 if self.lease is not None and self.lease.loading():
                     silent_until = time.monotonic() + silent_timeout_s
                 if time.monotonic() > silent_until:
@@ -304,6 +273,8 @@ class Connection:
             or self._url.startswith("unix:")
             or bool(urlsplit(self._url).password),
         )
+        if self.lease is not None:
+            note_engine(self.lease.folder, f"{self.info.version_text} on Redis {self.info.redis_version}")
 
     def _refuse_mode(self) -> dict[str, Any]:
         """The server's facts about itself; a cluster or Sentinel is refused by name."""
@@ -392,7 +363,7 @@ def connect(settings: Settings) -> Connection:
         EngineUnavailable: nothing answers.
     """
     if settings.falkordb_url is not None:
-        connection = Connection(_checked_url(settings.falkordb_url.get_secret_value()), None)
+        connection = Connection(checked_url(settings.falkordb_url.get_secret_value()), None)
         patience = CONNECT_TIMEOUT_S
     else:
         lease = lease_engine(settings.data, query_memory_mb=settings.query_memory_mb)
@@ -414,31 +385,6 @@ def refused_to_write(error: RedisError) -> EngineUnavailable | None:
         if isinstance(error, sign) if isinstance(sign, type) else text.startswith(sign):
             return EngineUnavailable(f"The engine cannot write now ({text}).", fix)
     return None
-
-
-def shown_url(url: str) -> str:
-    """The address without user, password and query: fit for messages and logs."""
-    parts = urlsplit(url)
-    if parts.scheme == "unix":
-        return f"unix://{Path(parts.path)}"
-    host = parts.hostname or ""
-    return urlunsplit((parts.scheme, f"{host}:{parts.port or 6379}", "", "", ""))
-
-
-def _checked_url(url: str) -> str:
-    scheme, separator, rest = url.strip().partition("://")
-    try:
-        known = SCHEMES.get(scheme.lower()) if separator else None
-        if known is None or (known != "unix" and not urlsplit(f"{known}://{rest}").hostname):
-            raise ValueError
-        if known != "unix":
-            _ = urlsplit(f"{known}://{rest}").port
-    except ValueError:
-        raise ConfigurationError(
-            "GRAPH_AGENT_FALKORDB_URL is not an address of a FalkorDB server.",
-            "Write falkor://[user:password@]host:6379, falkors:// for TLS, or unix:///path/to/socket.",
-        ) from None
-    return f"{known}://{rest}"
 
 
 def _text(value: Any) -> str:

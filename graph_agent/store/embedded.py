@@ -22,6 +22,7 @@ from typing import IO
 
 from graph_agent.errors import ConfigurationError, EngineUnavailable
 from graph_agent.store.binaries import Binaries, check_needs, find_binaries
+from graph_agent.store.engine_files import check_files
 
 # sun_path holds 108 bytes on Linux and 104 on macOS, the closing NUL included.
 SOCKET_PATH_LIMIT = 100
@@ -104,6 +105,7 @@ def lease_engine(data: Path, *, query_memory_mb: int) -> EngineLease:
         EngineUnavailable: the engine cannot run on this machine; says what is missing.
     """
     folder = _engine_folder(data)
+    check_files(folder)
     socket_path = _socket_path(folder)
     users = open(folder / "users.lock", "ab")  # noqa: SIM115 - the lock lives as long as the file is open
     fcntl.flock(users, fcntl.LOCK_SH)

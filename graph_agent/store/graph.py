@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from graph_agent.errors import QueryError
 from graph_agent.settings import Settings
-from graph_agent.store.connection import MISSING_GRAPH, SOCKET_GRACE_S, Connection, EngineInfo, connect
+from graph_agent.store.connection import MISSING_GRAPH, SOCKET_GRACE_S, Connection, connect
+from graph_agent.store.engine_info import EngineInfo
 from graph_agent.store.keys import KeySpace
 from graph_agent.store.queries import schema as statements
 from graph_agent.store.values import parameter_header

@@ -7,10 +7,10 @@ Schema 2: GraphMeta says what a killed sync still owes (`unsettled`, `untidy`) a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import metadata
 
 from graph_agent.errors import ConfigurationError
 from graph_agent.store.graph import DocumentGraph
+from graph_agent.store.program import program_version
 from graph_agent.store.queries import schema as statements
 
 STEPS: Mapping[int, tuple[str, ...]] = {1: (statements.OWE_EVERYTHING,)}
@@ -53,8 +53,3 @@ def refuse_newer(what: str, version: int, written_by: str = "") -> None:
             f"{statements.SCHEMA_VERSION}.",
             f"It takes {needed}: pip install --upgrade graph-agent",
         )
-
-
-def program_version() -> str:
-    """Version of this program."""
-    return metadata.version("graph-agent")

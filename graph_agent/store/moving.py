@@ -16,7 +16,8 @@ from graph_agent.store.data_files import add_files, restore_files
 from graph_agent.store.graph import DocumentGraph
 from graph_agent.store.locking import WRITER_LOCKS, sync_lock
 from graph_agent.store.maintenance import shorten_if_grown
-from graph_agent.store.migrations import program_version, refuse_newer
+from graph_agent.store.migrations import refuse_newer
+from graph_agent.store.program import program_version
 from graph_agent.store.queries import moving as statements
 from graph_agent.store.rebuilding import Rebuilding
 from graph_agent.store.records import Tally, decode, differences, encode

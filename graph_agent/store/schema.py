@@ -8,7 +8,8 @@ from typing import Any
 
 from graph_agent.errors import ConfigurationError, EmbeddingMismatch, EngineUnavailable, QueryError
 from graph_agent.store.graph import DocumentGraph
-from graph_agent.store.migrations import migrate, program_version
+from graph_agent.store.migrations import migrate
+from graph_agent.store.program import program_version
 from graph_agent.store.queries import schema as statements
 
 READY_TIMEOUT_S = 120.0

@@ -132,6 +132,7 @@ def test_the_engine_killed_at_any_moment(
             for name, text in texts(graph).items():
                 assert text in ever, f"round {number}: {name} is half there"
         sync(graph, embedder, [corpus])
+        print(f"{hits} of {ROUNDS} kills hit a sync at work")
         assert hits >= ROUNDS // 3, "the engine was seldom hit during a sync"
         is_what_a_clean_run_makes(graph, embedder, corpus)
 
