@@ -210,6 +210,7 @@ VARIABLES = _plain(
     "WITH true AS case, 1 AS delete RETURN CASE WHEN true THEN case ELSE delete END AS x",
     "WITH 1 AS distinct, 1 AS create RETURN CASE distinct WHEN create THEN distinct END AS x",
     "WITH 'a' AS distinct, 'b' AS set RETURN 'a' STARTS WITH distinct AND NOT set = 'a' AS x",
+    "WITH 1 AS delete, 1 AS create RETURN (CASE delete WHEN create THEN delete END) AS x",
     "WITH 1 AS then, 1 AS case RETURN CASE then WHEN case THEN then ELSE case END AS x",
     "MATCH (n:Person) WITH collect(n.name) AS names UNWIND names AS removed RETURN removed ORDER BY removed",
 )

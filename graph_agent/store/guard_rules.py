@@ -156,6 +156,9 @@ def _could_be_clause(structure: Structure, index: int) -> bool:
 
     The engine's parser falls back to that where `CASE value WHEN test THEN ...` does not fit.
     """
+    opener = structure.openers[index]
+    if structure.sign(opener, "(", "[") and structure.kinds.get(opener) != "foreach":
+        return False  # no clause begins within these
     test = structure.token(index + 2)
     if test is None:
         return True
