@@ -33,6 +33,10 @@ def single(rows: list[list[Any]]) -> Any:
     return rows[0][0]
 
 
+def absent(rows: list[list[Any]]) -> None:
+    assert rows == []
+
+
 def names(rows: list[list[Any]]) -> list[str]:
     return sorted(column(rows), key=lambda name: int(name.split("-")[1]))
 
@@ -88,6 +92,7 @@ TABLE: list[tuple[str, str, str, Shape]] = [
     ("argmax", r"Which documents use level-(?P<level>\d) headings\?",
      "MATCH (s:MarkdownSection {kind: 'heading', level: $level}) MATCH (d:Document {markdown_hash: s.markdown_hash}) "
      f"RETURN DISTINCT {NAME}", names),
+    ("unanswerable", r"What is the status of EIP-(?P<eip>\d+)\?", "MATCH (d:Document {eip: $eip}) RETURN d.status", absent),
 ]  # fmt: skip
 KINDS = sorted({kind for kind, _, _, _ in TABLE})
 
