@@ -25,6 +25,7 @@ from graph_agent.agent.composing import (
     small_talk,
 )
 from graph_agent.agent.extracts import Extract, best_extracts, defined_topic, opening
+from graph_agent.agent.naming import named_document
 from graph_agent.agent.reasoner import (
     AnswerRequest,
     CypherRequest,
@@ -76,6 +77,7 @@ _FOLLOW_UP = re.compile(
     r"er|sie|es|ihn|ihm|ihr|deren|dessen|dort|davon|daran|dazu|dieser|dieses)\b",
     re.IGNORECASE,
 )
+_JOINED = re.compile(r"[^()]{1,200} \((.+)\)", re.DOTALL)
 
 
 class ExtractiveReasoner:
@@ -113,11 +115,18 @@ class ExtractiveReasoner:
         facts = await asyncio.to_thread(self._properties)
         if found.kind == "structure":
             self._add_structure(plan, request, found, facts)
+            if plan["details"].get("outline"):
+                plan["details"]["document"] = await asyncio.to_thread(self._named, question)
         elif names := named_properties(request.question, facts):
             plan["details"]["properties"] = names
+            if document := await asyncio.to_thread(self._named, question):
+                plan["scope"] = {"document": document}
             plan["needs"]["read"] = f"the question names the property {names[0]}"
             plan["skips"].pop("read", None)
         return plan
+
+    def _named(self, question: str) -> str:
+        return named_document(question, self._context.retriever.corpus().documents)
 
     def _properties(self) -> list[Any]:
         return list(self._context.overview.properties("Document"))
@@ -251,10 +260,12 @@ def passage_words(passage: Passage) -> str:
 
 
 def followed(question: str, turns: Sequence[Turn]) -> str:
-    """A question that points back, with the one before it."""
+    """A question that points back, with the one before it; when that one pointed back too, with the first of them."""
     if not turns or len(words(question)) > 9 or not _FOLLOW_UP.search(question):
         return question
-    return f"{question} ({turns[-1]['question']})"
+    before = turns[-1]["question"]
+    joined = _JOINED.fullmatch(before)
+    return f"{question} ({joined[1] if joined else before})"
 
 
 def _fact_plan(question: str, asked: str, found: Question) -> PlanState:
@@ -311,9 +322,9 @@ def _listed_sections(request: ReadRequest) -> list[str]:
 
 def _outline_calls(request: ReadRequest) -> list[ToolRequest]:
     if not request.rounds:
-        if not request.passages:
-            return []
-        return [_call("get_document_toc", {"document_id": request.passages[0].document_id})]
+        named = request.plan["details"].get("document")
+        document = named or next((passage.document_id for passage in request.passages), "")
+        return [_call("get_document_toc", {"document_id": document})] if document else []
     if len(request.rounds) > 1:
         return []
     found = outline_of(request.rounds, request.plan)

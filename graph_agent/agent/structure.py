@@ -34,6 +34,13 @@ _LANGUAGES = {
     "spanish": "es", "spanisch": "es", "italian": "it", "italienisch": "it", "dutch": "nl", "chinese": "zh",
     "chinesisch": "zh", "japanese": "ja", "portuguese": "pt",
 }  # fmt: skip
+_IN_LANGUAGE = re.compile(
+    r"\b(?:written |are )?(?:in|auf) ("
+    + "|".join(_LANGUAGES)
+    + r")\b|\b("
+    + "|".join(_LANGUAGES)
+    + r")[- ](?:language )?(?:documents?|files?|papers?)\b"
+)
 _DOCUMENTS = "MATCH (:Folder)-[:CONTAINS]->(d:Document) WITH DISTINCT d "
 _RETURN_DOCUMENTS = (
     f"WITH d ORDER BY d.path RETURN count(d) AS documents, collect(d.path)[0..{LISTED}] AS paths, "
@@ -123,12 +130,21 @@ def property_conditions(question: str, properties: Iterable[PropertyFact]) -> li
     quotes = quoted_texts(question)
     conditions = []
     for fact in properties:
+        if fact.name == "language" and (code := _written_in(question)):
+            conditions.append(f"d.language = {literal(code)}")
+            continue
         if fact.name in OWN_PROPERTIES or not _named(fact.name, stems):
             continue
         value = _value_of(fact, folded, quotes)
         if value is not None:
             conditions.append(f"toLower(toString(d.{quoted(fact.name)})) = {literal(value.lower())}")
     return conditions[:3]
+
+
+def _written_in(question: str) -> str:
+    """The language that documents are asked for in: `documents in German`, `files written in French`."""
+    match = _IN_LANGUAGE.search(fold(question))
+    return _LANGUAGES.get(match[1] or match[2], "") if match else ""
 
 
 def _value_of(fact: PropertyFact, folded: set[str], quotes: Sequence[str]) -> str | None:

@@ -110,6 +110,13 @@ def test_the_statement_that_says_what_it_is_is_quoted_and_no_heading_or_link(emb
     assert [one.quote for one in found] == ["A lock is a chamber with gates at both ends."]
 
 
+def test_a_document_named_by_its_words_is_the_one_that_is_outlined_or_looked_at(agent: GraphAgent) -> None:
+    outline = agent.ask("What are the chapters of the funicular manual?")
+    assert {one.path for one in outline.citations} == {"manuals/hochwarte-funicular.md"}
+    dated = agent.ask("What is the date of the incident report on the blackout?")
+    assert "- incidents/2025-07-19-reiher-blackout.md — date: 2025-08-25 [1]" in dated.answer
+
+
 def test_the_version_in_force_comes_first(agent: GraphAgent) -> None:
     response = agent.ask("Up to what percentage may the battery of MF Reiher be charged nowadays?")
     assert response.citations[0].path == "notices/2026-01-26-reiher-charge-limit.md"

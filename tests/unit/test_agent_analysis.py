@@ -6,7 +6,9 @@ import pytest
 
 from graph_agent.agent.analysis import analysed, is_small_talk
 from graph_agent.agent.extractive import followed
+from graph_agent.agent.naming import named_document
 from graph_agent.agent.structure import document_queries, foreign_query, property_conditions
+from graph_agent.retrieval.corpus import DocumentRow
 from graph_agent.store.skeleton import PropertyFact
 
 PROPERTIES = [
@@ -71,9 +73,52 @@ def test_queries_for_counts_and_lists() -> None:
         "How many documents are in the reports folder?"
     )
     assert "toLower(toString(d.status)) = 'superseded'" in query("Which files have the status superseded?")
-    assert "d.language)) = 'de'" in query("How many documents are in German, by language?")
+    assert "d.language = 'de'" in query("How many documents are in German, by language?")
     assert "s.level = 4" in query("How many headings of level 4 are there in all documents?")
     assert "= 'o\\'clock'" in query('How many documents have a section titled "O\'clock"?')
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which documents are in German?",
+        "How many German documents are there?",
+        "Welche Dokumente sind auf Deutsch?",
+    ],
+)
+def test_documents_of_a_language(question: str) -> None:
+    assert "d.language = 'de'" in query(question)
+
+
+NAMED = [
+    DocumentRow(
+        "a",
+        "a",
+        "manuals/hochwarte-funicular.md",
+        "hochwarte-funicular.md",
+        "Cable Railway, operations manual",
+    ),
+    DocumentRow("b", "b", "manuals/reiher-charging.md", "reiher-charging.md", "MF Reiher, shore charging"),
+    DocumentRow("c", "c", "reports/2025-q1.md", "2025-q1.md", "Quarterly report, first quarter 2025"),
+    DocumentRow("d", "d", "reports/2025-q2.md", "2025-q2.md", "Quarterly report, second quarter 2025"),
+    DocumentRow("e", "e", "public/faq.md", "faq.md", "Questions that passengers ask"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("What are the chapters of the funicular manual?", "a"),
+        ("Outline of the FAQ", "e"),
+        ("What is the date of the report on the second quarter of 2025?", "d"),
+        ("What is the date of the quarterly report 2025?", ""),
+        ("What are the chapters of the manual?", ""),
+        ("Outline of everything", ""),
+    ],
+)
+def test_the_document_that_a_question_names(question: str, named: str) -> None:
+    assert named_document(question, NAMED) == named
+    assert named_document(question, []) == ""
 
 
 @pytest.mark.parametrize(
@@ -112,3 +157,5 @@ def test_a_question_that_points_back_is_joined_with_the_one_before() -> None:
     assert followed("How long does it take?", turns) == "How long does it take? (What does Line 1 cost?)"  # type: ignore[arg-type]
     assert followed("Who owns Tolmsee Lines?", turns) == "Who owns Tolmsee Lines?"  # type: ignore[arg-type]
     assert followed("And Line 2?", []) == "And Line 2?"
+    chained = [{"question": "And Line 2? (What does Line 1 cost?)", "answer": "3 euro"}]
+    assert followed("Is it cheap?", chained) == "Is it cheap? (What does Line 1 cost?)"  # type: ignore[arg-type]
