@@ -69,7 +69,8 @@ class Settings(BaseSettings):
     file_timeout_s: float = Field(10.0, gt=0, le=3_600, description="time one file's conversion may take")
     max_file_mb: int = Field(200, ge=1)
     passwords: tuple[SecretStr, ...] = Field((), description="tried on encrypted documents")
-    ocr: bool = False
+    ocr: bool = Field(False, description="read scanned pages by tesseract, when it is installed")
+    ocr_languages: str = Field("eng", min_length=1, description="its languages, e.g. eng+deu")
 
     # The agent
     model: str | None = Field(

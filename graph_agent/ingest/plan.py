@@ -169,7 +169,7 @@ def make_plan(
         progress: told one unit per file.
     """
     plan = Plan()
-    converters = converter_versions()
+    converters = converter_versions(ocr=graph.settings.ocr)
     by_root: dict[Path, list[SourceFile]] = defaultdict(list)
     for file in discovery.files:
         by_root[file.root].append(file)

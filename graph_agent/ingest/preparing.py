@@ -105,7 +105,7 @@ class Preparer:
             except BaseException as error:
                 code, child = child.kill(), None
                 if isinstance(error, ChildLost):
-                    raise why_lost(error, code, self._limits.timeout_s) from None
+                    raise why_lost(error, code, self._limits.seconds_for(data)) from None
                 raise
             finally:
                 self._busy = {one for one in self._busy if one is not child and one.alive}
@@ -120,7 +120,7 @@ class Preparer:
         return Prepared(**answer["document"], postings=postings)
 
     def _ask(self, child: ChildProcess, data: bytes, origin: Origin) -> tuple[dict[str, Any], bytes]:
-        deadline = time.monotonic() + self._limits.timeout_s
+        deadline = time.monotonic() + self._limits.seconds_for(data)
         answer, postings = child.ask({"origin": asdict(origin)}, data, deadline)
         if "characters" in answer:
             allowed = self._limits.timeout_s + CUTTING_S_PER_MB * answer["characters"] / 1e6

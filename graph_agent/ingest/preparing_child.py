@@ -44,7 +44,7 @@ def _answer(
     def work() -> dict[str, Any]:
         from graph_agent.ingest.convert.registry import convert
 
-        give_up_after(limits.timeout_s + GRACE_S)
+        give_up_after(limits.seconds_for(data) + GRACE_S)
         converted = convert(data, origin.path, limits)
         channel.write({"characters": len(converted.markdown)})
         give_up_after(0)

@@ -24,7 +24,7 @@ def main() -> None:
     channel.write({"ready": True})
     while (message := channel.read()) is not None:
         header, data = message
-        give_up_after(limits.timeout_s + GRACE_S)
+        give_up_after(limits.seconds_for(data) + GRACE_S)
         channel.write(answer(data, str(header["name"]), limits))
         give_up_after(0)
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from graph_agent.settings import Settings
 
 MEGABYTE = 1 << 20
+OCR_TIMES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Limits:
         ratio: unpacked size over packed size above which a zip is taken for a bomb.
         passwords: tried one after another on encrypted documents.
         office: whether LibreOffice may be started for doc, xls, rtf and the like when it is installed.
+        ocr: tesseract's languages ("eng+deu") by which scanned pages are read when it is installed; "" for not.
     """
 
     timeout_s: float = 10.0
@@ -30,6 +32,7 @@ class Limits:
     ratio: int = 200
     passwords: tuple[str, ...] = ()
     office: bool = True
+    ocr: str = ""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Limits:
@@ -37,4 +40,9 @@ class Limits:
         return cls(
             timeout_s=settings.file_timeout_s,
             passwords=tuple(password.get_secret_value() for password in settings.passwords),
+            ocr=settings.ocr_languages if settings.ocr else "",
         )
+
+    def seconds_for(self, data: bytes) -> float:
+        """Wall time that one file may take, in seconds; reading a scanned page takes as long as a whole book of text."""
+        return self.timeout_s * OCR_TIMES if self.ocr and data[:1_024].find(b"%PDF-") >= 0 else self.timeout_s

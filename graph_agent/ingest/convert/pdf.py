@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from graph_agent.errors import UnreadableFile
-from graph_agent.ingest.convert.limits import Limits
+from graph_agent.ingest.convert.limits import OCR_TIMES, Limits
+from graph_agent.ingest.convert.ocr import OutOfTime, program, read_scan
 from graph_agent.ingest.convert.pdf_glyphs import upright
 from graph_agent.ingest.convert.pdf_layout import Line
 from graph_agent.ingest.convert.pdf_pages import read_page, read_plain_page
@@ -19,14 +20,15 @@ from graph_agent.ingest.convert.pdf_structure import (
     typographic_headings,
     without_running_heads,
 )
-from graph_agent.ingest.convert.versions import VERSIONS
+from graph_agent.ingest.convert.versions import UNREAD, VERSIONS
 from graph_agent.ingest.convert.writing import Writer, clean, fence, heading, missing, one_line, plain
 from graph_agent.ingest.document import Converted, MetaValue
 
-CONVERTER = VERSIONS["pdf"]
-
 _LAYOUT_SHARE = 0.6
 """Part of the time limit after which pages are read as plain text, so that a long book is taken, not refused."""
+
+_OCR_SHARE = 0.9
+"""Part of the time that a scanned document may take after which no further page is read."""
 
 _MAX_BOOKMARKS = 5_000
 _BULLET = re.compile(r"^[\u2022\u2023\u25aa\u25cf\u25e6\u2043\u2219\uf0b7\uf0a7\u2013\u00b7]\s+(?=\S)")
@@ -86,6 +88,7 @@ def _convert(document: Any, data: bytes, limits: Limits) -> Converted:
     geometry: list[tuple[tuple[float, ...], int]] = []
     pictured: list[int] = []
     hurried = 0
+    ocr = _Ocr(document, limits)
     soon = time.monotonic() + _LAYOUT_SHARE * limits.timeout_s
     for index in range(len(document)):
         if time.monotonic() > soon:
@@ -93,13 +96,17 @@ def _convert(document: Any, data: bytes, limits: Limits) -> Converted:
             lines, height, place, has_image = read_plain_page(document, index)
         else:
             lines, height, place, has_image = read_page(document, index, data, limits)
+        if not lines and has_image:
+            began = time.monotonic()
+            lines = ocr.lines(index)
+            soon += time.monotonic() - began
+            if not lines:
+                pictured.append(index + 1)
         pages.append(lines)
         heights.append(height)
         geometry.append(place)
-        if not lines and has_image:
-            pictured.append(index + 1)
     if not any(pages):
-        _no_text(len(pages), pictured)
+        _no_text(len(pages), pictured, ocr)
     entries = _outline(document, geometry)
     pages = without_running_heads(pages, heights)
     lines = [line for page in pages for line in page]
@@ -108,6 +115,7 @@ def _convert(document: Any, data: bytes, limits: Limits) -> Converted:
     _write(writer, lines, headings, len(pages))
     metadata, title = _metadata(document)
     warnings = [f"no text on {_ranges(pictured)} (scanned?)"] if pictured else []
+    warnings += ocr.warnings
     if hurried:
         warnings.append(
             f"from page {hurried} on read as plain text, without columns and tables, to keep the time limit; "
@@ -115,7 +123,7 @@ def _convert(document: Any, data: bytes, limits: Limits) -> Converted:
         )
     return writer.converted(
         "pdf",
-        CONVERTER,
+        UNREAD if pictured and not ocr.works else VERSIONS["pdf"],
         title=title,
         language=_language(document),
         page_count=len(pages),
@@ -124,15 +132,64 @@ def _convert(document: Any, data: bytes, limits: Limits) -> Converted:
     )
 
 
-def _no_text(count: int, pictured: list[int]) -> None:
-    if pictured:
-        raise UnreadableFile(
-            f"no text layer: scanned ({count} pages); OCR is off.",
-            "Add a text layer first, for example with ocrmypdf, and ingest the result.",
+class _Ocr:
+    """Reads the scanned pages of one document, as long as it is wanted, possible and in time."""
+
+    def __init__(self, document: Any, limits: Limits) -> None:
+        self._document = document
+        self._languages = limits.ocr
+        self._until = time.monotonic() + _OCR_SHARE * limits.timeout_s * OCR_TIMES
+        self._read: list[int] = []
+        self._late: list[int] = []
+        self.wanted = bool(limits.ocr)
+        self.works = self.wanted and program() is not None
+
+    def lines(self, index: int) -> list[Line]:
+        """A page's lines; none when it is not to be read, or cannot be."""
+        if not self.works:
+            return []
+        left = self._until - time.monotonic()
+        try:
+            if left <= 0:
+                raise OutOfTime
+            found = read_scan(self._document, index, self._languages, left)
+        except OutOfTime:
+            self._late.append(index + 1)
+            return []
+        if found:
+            self._read.append(index + 1)
+        return found
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the text should know."""
+        said = (
+            [f"the text of {_ranges(self._read)} was recognised (OCR) and may hold faults"]
+            if self._read
+            else []
         )
-    raise UnreadableFile(
-        f"no text: {'its page is' if count == 1 else f'all {count} pages are'} blank or drawn."
-    )
+        if self._late:
+            said.append(f"OCR ran out of time at {_ranges(self._late)}; GRAPH_AGENT_FILE_TIMEOUT_S raises it")
+        return said
+
+
+def _no_text(count: int, pictured: list[int], ocr: _Ocr) -> None:
+    if not pictured:
+        raise UnreadableFile(
+            f"no text: {'its page is' if count == 1 else f'all {count} pages are'} blank or drawn."
+        )
+    scanned = f"no text layer: scanned ({count} {'page' if count == 1 else 'pages'})"
+    if not ocr.wanted:
+        raise UnreadableFile(
+            f"{scanned}; OCR is off.",
+            "Set GRAPH_AGENT_OCR=true (it needs tesseract), or add a text layer, for example with ocrmypdf.",
+        )
+    if not ocr.works:
+        raise UnreadableFile(
+            f"{scanned}; OCR is on, but tesseract is not installed.",
+            "Install it, on Debian with: apt-get install tesseract-ocr",
+        )
+    raise UnreadableFile(f"{scanned}; OCR found no text in it. {' '.join(ocr.warnings)}".rstrip())
 
 
 # structure -----------------------------------------------------------------------------------------

@@ -72,6 +72,7 @@ class Line:
         mono: whether all of it is of fixed pitch.
         column: left and right edge of the column it stands in.
         pieces: parts with wide gaps between them.
+        scanned: whether it was recognised in a picture: its size is then that of its letters, and shows no heading.
     """
 
     text: str
@@ -85,6 +86,7 @@ class Line:
     mono: bool = False
     column: tuple[float, float] = field(default=(0.0, 0.0))
     pieces: int = 1
+    scanned: bool = False
 
 
 def words_text(words: Sequence[Word]) -> str:

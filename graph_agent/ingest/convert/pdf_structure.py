@@ -263,7 +263,7 @@ def typographic_headings(lines: Sequence[Line]) -> list[Heading]:
 def _body_size(lines: Sequence[Line]) -> float | None:
     sizes: Counter[float] = Counter()
     for line in lines:
-        if not line.table:
+        if not line.table and not line.scanned:
             sizes[line.size] += len(line.text)
     return max(sorted(sizes), key=lambda size: sizes[size]) if sizes else None
 
@@ -271,7 +271,7 @@ def _body_size(lines: Sequence[Line]) -> float | None:
 def _rank(line: Line, index: int, lines: Sequence[Line], body: float) -> float:
     """The size as which a line counts as a heading, or 0 if it is none; bold body-size lines count a bit more."""
     text = line.text
-    if line.table or line.mono or len(text) > 160 or sum(char.isalpha() for char in text) < 2:
+    if line.table or line.mono or line.scanned or len(text) > 160 or sum(char.isalpha() for char in text) < 2:
         return 0.0
     numbered = bool(_NUMBERED.match(text))
     if text.endswith((",", ";", "-")) or (text.endswith(".") and not numbered and len(text) > 60):

@@ -20,12 +20,18 @@ BY_LIBREOFFICE: dict[str, str] = {
 """Kinds that LibreOffice, when installed, turns into one of ours."""
 
 
-def converter_versions() -> dict[str, str]:
-    """Converter name to its name with version, as in `Converted.converter` ("pdf" to "pdf/1")."""
-    from graph_agent.ingest.convert.text import CONVERTER
-    from graph_agent.ingest.convert.versions import VERSIONS
+def converter_versions(*, ocr: bool = False) -> dict[str, str]:
+    """Converter name to its name with version, as in `Converted.converter` ("pdf" to "pdf/1").
 
-    return {**VERSIONS, CONVERTER.partition("/")[0]: CONVERTER}
+    Args:
+        ocr: whether scanned pages are wanted; those that were left out before are read if that is possible.
+    """
+    from graph_agent.ingest.convert.ocr import program
+    from graph_agent.ingest.convert.text import CONVERTER
+    from graph_agent.ingest.convert.versions import UNREAD, VERSIONS
+
+    unread = VERSIONS["pdf"] if ocr and program() is not None else UNREAD
+    return {**VERSIONS, CONVERTER.partition("/")[0]: CONVERTER, UNREAD.partition("/")[0]: unread}
 
 
 def convert(data: bytes, name: str, limits: Limits | None = None) -> Converted:

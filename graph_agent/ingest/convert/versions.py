@@ -10,3 +10,6 @@ VERSIONS: dict[str, str] = {
     }.items()
 }  # fmt: skip
 """Converter name to what `Converted.converter` holds, e.g. "pdf" to "pdf/1"."""
+
+UNREAD = VERSIONS["pdf"].replace("pdf/", "pdf-unread/")
+"""A PDF with scanned pages that were not read: it is made anew once they can be."""

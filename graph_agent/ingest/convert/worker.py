@@ -64,7 +64,7 @@ class ConversionWorker:
             try:
                 answer = self._ask(data, name)
             except ChildLost as lost:
-                raise why_lost(lost, self._kill(), self.limits.timeout_s) from None
+                raise why_lost(lost, self._kill(), self.limits.seconds_for(data)) from None
             except BaseException:
                 self._kill()  # Ctrl-C in the middle: the child's answer would be taken for the next file's
                 raise
@@ -85,7 +85,7 @@ class ConversionWorker:
             self._kill()
             self._child = start_child(CHILD, limits_to_wire(self.limits))
         header = {"name": name.encode("utf-8", "replace").decode()}
-        return self._child.ask(header, data, time.monotonic() + self.limits.timeout_s)[0]
+        return self._child.ask(header, data, time.monotonic() + self.limits.seconds_for(data))[0]
 
     def _kill(self) -> int | None:
         """End the child and all it started; its exit code if it had ended by itself."""
@@ -132,6 +132,7 @@ def limits_to_wire(limits: Limits) -> dict[str, Any]:
         "ratio": limits.ratio,
         "passwords": list(limits.passwords),
         "office": limits.office,
+        "ocr": limits.ocr,
     }
 
 
