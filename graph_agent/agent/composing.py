@@ -23,7 +23,8 @@ VALUE_CHARACTERS = 160
 def small_talk(request: AnswerRequest) -> str:
     """A greeting back, or what the agent can do, and what is here."""
     language = request.plan["language"]
-    head = phrase("abilities" if asks_abilities(request.plan["question"]) else "hello", language)
+    greeting = "hello" if request.kind == "documents" else "hello_graph"
+    head = phrase("abilities" if asks_abilities(request.plan["question"]) else greeting, language)
     return f"{head} {holdings(request)}".strip()
 
 
@@ -73,9 +74,8 @@ def rows_answer(request: AnswerRequest) -> str:
         lines += _counted(rows[0], request, language)
     elif len(rows) == 1 and len(rows[0]) == 1:
         name, value = next(iter(rows[0].items()))
-        lines.append(
-            f"{_number(value)} {phrase(name, language) if name in {'documents', 'sections', 'folders'} else name}."
-        )
+        ours = name in {"documents", "sections", "folders"}
+        lines.append(f"{_number(value)} {phrase(name, language)}." if ours else f"{name}: {_number(value)}")
     else:
         lines += _listed(rows, run, language)
     if weaker:
@@ -104,7 +104,8 @@ def _counted(row: Mapping[str, Any], request: AnswerRequest, language: str) -> l
 def _listed(rows: Sequence[Mapping[str, Any]], run: Mapping[str, Any], language: str) -> list[str]:
     lines = []
     for row in rows[:LISTED_ROWS]:
-        parts = [f"{key}: {_value(value)}" if len(row) > 1 else _value(value) for key, value in row.items()]
+        shown = {key: value for key, value in row.items() if value not in (None, "", [])}
+        parts = [f"{key}: {_value(value)}" if len(row) > 1 else _value(value) for key, value in shown.items()]
         lines.append("- " + "; ".join(parts))
     total = run.get("total") or len(rows)
     if total > LISTED_ROWS:

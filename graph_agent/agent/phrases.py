@@ -110,6 +110,12 @@ _PHRASES: Final[dict[str, dict[str, str]]] = {
         "fr": "Bonjour ! Posez-moi une question sur les documents ; je réponds avec des citations.",
         "es": "¡Hola! Pregúnteme sobre los documentos; respondo con citas.",
     },
+    "hello_graph": {
+        "en": "Hello! Ask me about what this graph holds.",
+        "de": "Hallo! Fragen Sie mich nach dem, was dieser Graph enthält.",
+        "fr": "Bonjour ! Posez-moi une question sur ce que contient ce graphe.",
+        "es": "¡Hola! Pregúnteme sobre lo que contiene este grafo.",
+    },
     "abilities": {
         "en": "I answer questions about the documents in this collection, with citations that open the exact passage: "
         "facts and figures, comparisons, which documents say something, how many there are, the outline of a document.",

@@ -28,6 +28,7 @@ _OWN_NAMES = (
 )
 LISTED = 60
 CITABLE = 8
+RELATED = 12  # neighbours of a node of another graph that are shown
 OWN_PROPERTIES = frozenset(_OWN_NAMES.split())
 _LANGUAGES = {
     "german": "de", "deutsch": "de", "english": "en", "englisch": "en", "french": "fr", "franzosisch": "fr",
@@ -195,16 +196,34 @@ def foreign_query(question: str, facts: Mapping[str, Any]) -> Queries | None:
         and re.search(r"\b(?:how many|number of|count|wie ?viele|anzahl)\b", fold(question))
         and len(folded) <= 9
     ):
-        return Queries(f"MATCH (n:{quoted(named[0])}) RETURN count(n) AS {quoted(named[0].lower())}")
+        return Queries(f"MATCH (n:{quoted(named[0])}) RETURN count(n) AS {quoted(named[0])}")
     phrase = _proper_name(question)
     if not phrase:
         return None
     needle = literal(phrase.lower())
     match = f"MATCH (n{':' + quoted(named[0]) if named else ''}) "
+    around = _around(question, facts)
     return Queries(
-        f"{match}WHERE any(k IN keys(n) WHERE toLower(toString(n[k])) = {needle}) RETURN labels(n) AS labels, n AS node LIMIT 10",
-        f"{match}WHERE any(k IN keys(n) WHERE toLower(toString(n[k])) CONTAINS {needle}) RETURN labels(n) AS labels, n AS node LIMIT 10",
+        f"{match}WHERE any(k IN keys(n) WHERE toLower(toString(n[k])) = {needle}) {around}",
+        f"{match}WHERE any(k IN keys(n) WHERE toLower(toString(n[k])) CONTAINS {needle}) {around}",
         "no value is exactly that; values that contain it are shown",
+    )
+
+
+def _around(question: str, facts: Mapping[str, Any]) -> str:
+    """The rest of a query for nodes: the nodes with what they are related to, by the relations that are named, or by any."""
+    stems = set(terms(question, "en"))
+    kinds = [kind for kind in facts.get("edge_types", {}) if stems & set(terms(kind.replace("_", " "), "en"))]
+    pattern = f":{'|'.join(quoted(kind) for kind in kinds)}" if kinds else ""
+
+    def name(variable: str) -> str:
+        return f"toString(coalesce({variable}.name, {variable}.title, id({variable})))"
+
+    return (
+        f"WITH n LIMIT 10 OPTIONAL MATCH (n)-[r{pattern}]->(m) "
+        f"WITH n, collect(type(r) + ' ' + {name('m')})[0..{RELATED}] AS related "
+        f"OPTIONAL MATCH (n)<-[q{pattern}]-(o) "
+        f"RETURN labels(n) AS labels, n AS node, related, collect({name('o')} + ' ' + type(q))[0..{RELATED}] AS related_by"
     )
 
 
@@ -217,6 +236,9 @@ def _proper_name(question: str) -> str:
     """What a question names: quoted text, else the longest run of capitalised words after the first."""
     if quotes := quoted_texts(question):
         return quotes[0]
+    bare = question.strip(" ?!.")
+    if bare and all(word[:1].isupper() or word[:1].isdigit() for word in bare.split()):
+        return bare
     runs = re.findall(
         r"(?<!^)(?<=[\s(])(?:[A-Z\u00c0-\u00de][\w'\u2019.&-]*)(?:\s+(?:of|the|and|[A-Z\u00c0-\u00de0-9][\w'\u2019.&-]*))*",
         question,

@@ -143,12 +143,21 @@ def test_queries_for_other_graphs() -> None:
     facts = {"labels": {"Person": 3, "Movie": 2}}
     counted = foreign_query("How many movies are there?", facts)
     assert counted is not None
-    assert counted.cypher == "MATCH (n:Movie) RETURN count(n) AS movie"
+    assert counted.cypher == "MATCH (n:Movie) RETURN count(n) AS Movie"
     looked = foreign_query('Who directed "The Matrix"?', facts)
     assert looked is not None
     assert "= 'the matrix'" in looked.cypher
     assert "CONTAINS 'the matrix'" in looked.fallback
     assert foreign_query("why?", facts) is None
+    related = foreign_query(
+        "Who directed The Matrix?", {**facts, "edge_types": {"DIRECTED": 2, "ACTED_IN": 5}}
+    )
+    assert related is not None
+    assert "[r:DIRECTED]" in related.cypher
+    alone = foreign_query("Tom Hanks", {**facts, "edge_types": {"ACTED_IN": 5}})
+    assert alone is not None
+    assert "= 'tom hanks'" in alone.cypher
+    assert "[r]->" in alone.cypher
 
 
 def test_a_question_that_points_back_is_joined_with_the_one_before() -> None:
