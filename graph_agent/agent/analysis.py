@@ -13,7 +13,7 @@ from typing import Literal
 from graph_agent.agent.state import PlanState
 from graph_agent.text import detect_language, fold
 
-Structure = Literal["count", "list", "outline", "subsections", "titled", "property", ""]
+Structure = Literal["count", "list", "outline", "subsections", "titled", "mention", "property", ""]
 
 _SMALL_TALK = re.compile(
     r"(?:(?:hi|hello|hey|hallo|moin|servus|bonjour|salut|hola|ciao|good (?:morning|afternoon|evening|day)|guten (?:morgen|tag|abend)|"
@@ -58,6 +58,11 @@ _LEVEL = re.compile(r"\b(?:level|ebene)[- ]?(\d)")
 _ABOUT = re.compile(
     r"\b(?:mention\w*|about|discuss\w*|describ\w*|deal\w*|talk\w*|say\w*|contain\w*|cover\w*|erwahn\w*|handel\w*|beschreib\w*|behandel\w*|nenn\w*|uber)\b"
 )
+_MENTION = re.compile(
+    rf"^(?:so |and |und )?(?:in )?(?:which|what|how many|welche[nrs]?|wie ?viele[nr]?) {_DOCUMENTS} (?:mention|name|refer to|contain the (?:word|words|phrase|term)|use the (?:word|term)|erw[aä]hnen|nennen|enthalten das wort) "
+    r"(?:the |a |an |den |die |das |der |ein |eine )?(.+?)[\s?.!]*$"
+)
+_MENTIONED_WORDS = 4
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 
 
@@ -109,6 +114,11 @@ def _structure(question: str, folded: str, language: str) -> Question:
         return Question("structure", language, "subsections", "sections", title)
     if title and _TITLED.search(folded) and (count or listed):
         return Question("structure", language, "titled", "count" if count else "list", title)
+    if (mention := _MENTION.match(" ".join(question.lower().split()))) and len(
+        mention[1].split()
+    ) <= _MENTIONED_WORDS:
+        said = title or mention[1].strip("'\"")
+        return Question("structure", language, "mention", "documents", said)
     if count and not _ABOUT.search(folded):
         return Question("structure", language, "count", target, title, folder, number)
     if listed and not _ABOUT.search(folded):

@@ -68,6 +68,8 @@ def document_queries(
         return None
     if found.structure == "titled" and found.title:
         return _titled(found)
+    if found.structure == "mention" and found.title:
+        return _mentioning(found.title)
     if found.structure not in {"count", "list"}:
         return None
     if found.target == "folders":
@@ -95,6 +97,23 @@ def _titled(found: Question) -> Queries:
         f"{head}WHERE toLower(s.title) = {title} {pick}{ids.replace('WITH d ORDER', 'WITH d, section ORDER')}",
         f"{head}WHERE toLower(s.title) CONTAINS {title} {pick}{ids.replace('WITH d ORDER', 'WITH d, section ORDER')}",
         "no title is exactly that; titles that contain it were counted",
+    )
+
+
+def _mentioning(said: str) -> Queries:
+    """Documents whose text holds some words, in the singular or the plural, those that hold them most often first."""
+    lowered = said.lower()
+    forms = {lowered, lowered.removesuffix("s") if len(lowered) > 4 else lowered}
+    if lowered.endswith("y"):
+        forms.add(lowered[:-1] + "ies")
+    if lowered.endswith("ies"):
+        forms.add(lowered[:-3] + "y")
+    # any() over a list finds nothing here on FalkorDB 4.16: the engine filters before the sections are matched.
+    holds = " OR ".join(f"toLower(s.title + ' ' + s.text) CONTAINS {literal(form)}" for form in sorted(forms))
+    return Queries(
+        f"{_DOCUMENTS}{_SECTIONS_OF}WHERE {holds} "
+        "WITH d, count(DISTINCT s) AS held, min(s.section_id) AS section ORDER BY held DESC, d.path "
+        f"RETURN count(d) AS documents, collect(d.path)[0..{LISTED}] AS paths, collect(section)[0..{CITABLE}] AS sections"
     )
 
 

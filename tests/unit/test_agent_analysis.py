@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from graph_agent.agent.analysis import analysed, is_small_talk
@@ -42,7 +44,7 @@ FOLDERS = ["/data/papers", "/data/papers/reports", "/data/papers/old/reports2"]
         ('Which documents have a section titled "Rationale"?', "structure", "titled"),
         ('How many documents have a section called "Rationale"?', "structure", "titled"),
         ("How many passengers did Line 1 carry in 2025?", "fact", ""),
-        ("How many documents mention the ferry?", "fact", ""),
+        ("How many documents mention the ferry?", "structure", "mention"),
         ("Which documents talk about gravel?", "fact", ""),
         ("Hello, what does a ticket cost?", "fact", ""),
         ("What is the status of the harbour?", "fact", ""),
@@ -90,6 +92,19 @@ def test_documents_of_a_language(question: str) -> None:
     assert "d.language = 'de'" in query(question)
 
 
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("Which documents mention the battery?", ["batteries", "battery"]),
+        ("How many files mention Lana Wachowski?", ["lana wachowski"]),
+        ('Which documents contain the word "Lotse"?', ["lotse"]),
+        ("Welche Dokumente erwähnen Störungen?", ["störungen"]),
+    ],
+)
+def test_documents_that_mention_some_words(question: str, words: list[str]) -> None:
+    assert re.findall(r"CONTAINS '([^']+)'", query(question)) == words
+
+
 NAMED = [
     DocumentRow(
         "a",
@@ -127,6 +142,7 @@ def test_the_document_that_a_question_names(question: str, named: str) -> None:
         "How many documents are in the folder nowhere?",
         "Which documents did the board approve?",
         "How many files does a lawyer need?",
+        "Which documents mention what a passenger has to do after a delay?",
     ],
 )
 def test_no_query_is_better_than_a_wrong_one(question: str) -> None:
