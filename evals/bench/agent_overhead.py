@@ -35,7 +35,7 @@ from graph_agent.tools import ToolContext
 from graph_agent.vector_cache import VectorCache
 
 BAR_MS = 60.0
-_PLAN = {
+PLAN = {
     "question": "", "language": "en", "kind": "fact", "cypher": False, "cypher_reason": "", "search": True,
     "search_reason": "some text says it", "read": False, "read_reason": "", "phrases": [], "node_labels": [],
     "folder": "", "document": "", "labels": [], "date_from": "", "date_to": "",
@@ -70,7 +70,7 @@ class InstantModel(BaseChatModel):
 
     def _reply(self, messages: list[BaseMessage], options: dict[str, Any]) -> str:
         if options.get("response_format"):
-            return json.dumps(_PLAN)
+            return json.dumps(PLAN)
         passage = _PASSAGE.search("\n".join(str(message.content) for message in messages))
         if passage is None:
             return "NOT_IN_DOCUMENTS\nNothing was given."

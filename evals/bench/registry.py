@@ -130,6 +130,7 @@ BENCHES: tuple[Bench, ...] = (
     Bench("ingest", "ingest_speed", read_back, minutes=3),
     Bench("tools", "tool_latency", read_tools, ("--calls", "100"), minutes=3),
     Bench("agent", "agent_overhead", read_back, minutes=2),
+    Bench("page", "page_speed", read_back, minutes=3),
     Bench("eval", "eval_speed", read_back, minutes=5),
     Bench("search", "search_latency", read_search, ("--queries", "100", "--peers"), minutes=4),
     Bench("extracts", "extractive_quality", read_extracts, ("--only", "sample"), minutes=4, kept="extracts"),
