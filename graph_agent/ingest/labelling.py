@@ -7,6 +7,7 @@ a model decided (see enriching.py) is kept as long as the rules still leave it o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from graph_agent.errors import ConfigurationError
@@ -23,6 +24,61 @@ Label = tuple[str, str, str, str]
 """Content hash, facet, value, and what decided it."""
 
 
+@dataclass
+class LabelChanges:
+    """What classification files ask for against what documents are labelled with.
+
+    Attributes:
+        stale, missing: labels to take away, and to give.
+        failures: files with a fault; the labels of their roots stay.
+        rules: those in force, by root.
+        paths: of the documents that were looked at, by content hash.
+    """
+
+    stale: list[Label] = field(default_factory=list)
+    missing: list[Label] = field(default_factory=list)
+    failures: list[FileFailure] = field(default_factory=list)
+    rules: dict[str, Classification] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def documents(self) -> list[str]:
+        """Content hashes of the documents that change."""
+        return sorted({label[0] for label in (*self.stale, *self.missing)})
+
+
+def label_changes(graph: DocumentGraph, roots: Sequence[Root]) -> LabelChanges:
+    """Compare the labels of the documents of the given roots with their classification files; writes nothing."""
+    changes = LabelChanges()
+    for root in roots:
+        if not root.reachable or root.kind == "zip":
+            continue
+        try:
+            changes.rules[str(root.path).rstrip("/")] = load_classification(root.path)
+        except ConfigurationError as error:
+            changes.failures.append(FileFailure(str(root.path / CLASSIFY_FILE), str(error)))
+    present = _present(graph) if changes.rules else {}
+    if not any(rules.facets for rules in changes.rules.values()) and not any(present.values()):
+        return changes
+    wanted: set[Label] = set()
+    for row in graph.read(statements.LABEL_SUBJECTS).dicts():
+        root_path = str(row["source"]).removesuffix("/" + str(row["path"]))
+        classification = changes.rules.get(root_path)
+        if classification is None:
+            continue
+        content_hash = str(row["content_hash"])
+        changes.paths[content_hash] = str(row["path"])
+        for facet, resolution in classification.resolve(row["path"], metadata_of(row["properties"])).items():
+            values = {
+                value.name for each in classification.facets if each.name == facet for value in each.values
+            }
+            known = {label for label in present.get(content_hash, set()) if label[2] in values}
+            wanted |= _label(content_hash, facet, resolution, known)
+    now = {label for content_hash in changes.paths for label in present.get(content_hash, set())}
+    changes.stale, changes.missing = sorted(now - wanted), sorted(wanted - now)
+    return changes
+
+
 def relabel(graph: DocumentGraph, roots: Sequence[Root], report: SyncReport) -> int:
     """Label the documents of the given roots by their classification files.
 
@@ -31,45 +87,20 @@ def relabel(graph: DocumentGraph, roots: Sequence[Root], report: SyncReport) -> 
     Returns:
         How many documents' labels changed.
     """
-    rules: dict[str, Classification] = {}
-    for root in roots:
-        if not root.reachable or root.kind == "zip":
-            continue
-        try:
-            rules[str(root.path).rstrip("/")] = load_classification(root.path)
-        except ConfigurationError as error:
-            report.failed.append(FileFailure(str(root.path / CLASSIFY_FILE), str(error)))
-    if not rules:
-        return 0
-    present = _present(graph)
-    if not any(classification.facets for classification in rules.values()) and not any(present.values()):
-        return 0
-    wanted: set[Label] = set()
-    decided: set[str] = set()
-    for row in graph.read(statements.LABEL_SUBJECTS).dicts():
-        root_path = str(row["source"]).removesuffix("/" + str(row["path"]))
-        classification = rules.get(root_path)
-        if classification is None:
-            continue
-        content_hash = str(row["content_hash"])
-        decided.add(content_hash)
-        for facet, resolution in classification.resolve(row["path"], metadata_of(row["properties"])).items():
-            values = {
-                value.name for each in classification.facets if each.name == facet for value in each.values
-            }
-            known = {label for label in present.get(content_hash, set()) if label[2] in values}
-            wanted |= _label(content_hash, facet, resolution, known)
-    now = {label for content_hash in decided for label in present.get(content_hash, set())}
-    stale, missing = sorted(now - wanted), sorted(wanted - now)
-    for statement, rows in ((statements.DELETE_LABELS, stale), (statements.MERGE_LABELS, missing)):
+    changes = label_changes(graph, roots)
+    report.failed += changes.failures
+    for statement, rows in (
+        (statements.DELETE_LABELS, changes.stale),
+        (statements.MERGE_LABELS, changes.missing),
+    ):
         for start in range(0, len(rows), BATCH):
             graph.write(statement, {"rows": [[*row, None] for row in rows[start : start + BATCH]]})
-    changed = len({row[0] for row in (*stale, *missing)})
-    if changed:
+    if changes.documents:
         graph.write(statements.UNUSED_LABELS)
         graph.write(statements.BUMP_VERSION)
-    _describe(graph, rules)
-    return changed
+    if changes.rules:
+        _describe(graph, changes.rules)
+    return len(changes.documents)
 
 
 def _label(content_hash: str, facet: str, resolution: Resolution, present: set[Label]) -> set[Label]:

@@ -90,6 +90,7 @@ class Plan:
             otherwise, or moved when their name is their title.
         redone: why, with the number of files.
         touched: unchanged files with another modification time or size unknown.
+        relabelled: paths of known documents whose labels change; for a preview.
     """
 
     write: list[Source] = field(default_factory=list)
@@ -99,6 +100,7 @@ class Plan:
     redo: list[Source] = field(default_factory=list)
     redone: Counter[str] = field(default_factory=Counter)
     touched: list[Source] = field(default_factory=list)
+    relabelled: list[str] = field(default_factory=list)
     failed: list[FileFailure] = field(default_factory=list)
     unchanged: int = 0
     added: int = 0
@@ -117,6 +119,7 @@ class Plan:
             for source in sources
         ]
         rows += [f"{'deleted':<10} {place.path}" for place in self.hide]
+        rows += [f"{'relabelled':<10} {path}" for path in self.relabelled]
         rows += [f"{'unreadable':<10} {failure.path}: {failure.reason}" for failure in self.failed]
         return rows
 

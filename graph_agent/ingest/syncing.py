@@ -18,12 +18,12 @@ from graph_agent.ingest.applying import carry_out, cutting_of
 from graph_agent.ingest.discover import discover
 from graph_agent.ingest.enriching import reuse_descriptions
 from graph_agent.ingest.found import Discovery
-from graph_agent.ingest.labelling import relabel
+from graph_agent.ingest.labelling import label_changes, relabel
 from graph_agent.ingest.linking import relink
 from graph_agent.ingest.locking import VECTOR_LOCK, sync_lock
 from graph_agent.ingest.plan import Plan, make_plan, root_keys
 from graph_agent.ingest.removal import places_below
-from graph_agent.ingest.report import Progress, Silent, SyncReport
+from graph_agent.ingest.report import FileFailure, Progress, Silent, SyncReport
 from graph_agent.ingest.vectors import Filled, clear_vectors, fill_vectors
 from graph_agent.ingest.writing import Writer, collect_garbage, settle_places
 from graph_agent.store import DocumentGraph
@@ -110,9 +110,14 @@ def preview(
     """What a sync would do; writes nothing."""
     discovery = _discover(graph, paths)
     try:
-        return _plan(graph, embedder, discovery, options, progress)
+        plan = _plan(graph, embedder, discovery, options, progress)
     finally:
         discovery.close()
+    changes = label_changes(graph, discovery.roots)
+    plan.relabelled = sorted(changes.paths[name] for name in changes.documents)
+    plan.failed += [FileFailure(failure.path, failure.reason) for failure in discovery.failures]
+    plan.failed += changes.failures
+    return plan
 
 
 def remove(graph: DocumentGraph, paths: Sequence[Path | str], progress: Progress | None = None) -> SyncReport:

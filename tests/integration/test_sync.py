@@ -330,11 +330,17 @@ def test_embedding_again_resumes(graph: DocumentGraph, embedder: Embedder, corpu
 
 
 def test_a_preview_writes_nothing(graph: DocumentGraph, embedder: Embedder, corpus: Path) -> None:
+    (corpus / "blank.bin").write_bytes(bytes(range(256)))
     plan = preview(graph, embedder, [corpus], SyncOptions(), Silent())
     assert [line.split() for line in plan.lines()] == [
         ["new", "a.md"],
         ["new", "sub/b.md"],
         ["new", "sub/deep/c.txt"],
+        [
+            "unreadable",
+            str(corpus / "blank.bin") + ":",
+            *["not", "a", "document:", "unknown", "binary", "content", "(.bin)."],
+        ],
     ]
     assert not graph.exists()
 
@@ -470,6 +476,8 @@ def test_labels_follow_the_classification_without_embedding_again(
 ) -> None:
     sync(graph, embedder, [corpus])
     write(corpus, "classify.toml", CLASSIFY)
+    plan = preview(graph, embedder, [corpus], SyncOptions(), Silent())
+    assert plan.lines() == ["relabelled a.md", "relabelled sub/b.md", "relabelled sub/deep/c.txt"]
     report = sync(graph, embedder, [corpus])
     assert (report.relabelled, report.changed, report.vectors) == (3, 0, 0)
     expected = [

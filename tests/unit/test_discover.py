@@ -302,6 +302,7 @@ def test_zip_names_twice_odd_and_links(tmp_path: Path) -> None:
         link = zipfile.ZipInfo("link.md")
         link.external_attr = 0o120777 << 16
         archive.writestr(link, "/etc/passwd")
+        archive.writestr(zipfile.ZipInfo("\0"), b"a name of nothing")
     put(tmp_path, {"z.zip": buffer.getvalue()})
     found = discover([tmp_path])
     by_path = {file.relative_path: file.read() for file in found.files}
