@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
+from agent_cases import agent_at, honest, plan
 from langchain_core.tools import BaseTool, ToolException
 from pydantic import BaseModel
+from scripted_server import ScriptedServer, structured, text, tool_calls
 
 from graph_agent.embeddings import Embedder
 from graph_agent.errors import BadArgument, NotFound
@@ -41,9 +45,9 @@ def zoo(
 ) -> Iterator[ToolContext]:
     """Equal passages, labels, a date here and there, pages; no vectors."""
     root = tmp_path_factory.mktemp("contract") / "zoos"
-    for name, text in FILES.items():
+    for name, body in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, encoding="utf-8")
+        (root / name).write_text(body, encoding="utf-8")
     graph = engine.select("contract")
     sync(graph, embedder, [root], SyncOptions(vectors=False))
     for facet, values in LABELS.items():
@@ -405,3 +409,52 @@ def test_five_nodes_unless_asked_for_more(sample: ToolContext) -> None:
     assert len(call_tool(sample, "vector_search", {"query": "ferry"}).artifact) == 5
     row = call_tool(sample, "vector_search", {"query": "ferry", "top_k": 1}).artifact[0]
     assert set(row) == {"id", "labels", "text", "score", "properties"}
+
+
+# What the agent does with them
+
+
+def test_the_agent_collects_what_vector_search_finds(
+    scripted_server: ScriptedServer,
+    empty_graph: DocumentGraph,
+    embedder: Embedder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = ["a red apple", "a fast green car", "the blue sky"]
+    empty_graph.write(
+        "UNWIND range(0, 2) AS i CREATE (:Item {title: $names[i], emb: vecf32($vectors[i])})",
+        {"names": names},
+        arrays={"vectors": np.stack([embedder.embed_query(name) for name in names])},
+    )
+    empty_graph.write(
+        "CREATE VECTOR INDEX FOR (n:Item) ON (n.emb) OPTIONS {dimension: 384, similarityFunction: 'cosine'}"
+    )
+    scripted_server.respond(
+        honest(plan=lambda request: structured(plan(search=True, phrases=["fruit to eat"])))
+    )
+    with agent_at(scripted_server, empty_graph, tmp_path, monkeypatch) as agent:
+        response = agent.ask("Which fruit is there?")
+    assert response.sources[0].title == "a red apple"
+    assert {source.title for source in response.sources} <= set(names)
+
+
+def test_the_agent_collects_what_its_searches_find(
+    scripted_server: ScriptedServer,
+    sample_graph: DocumentGraph,
+    sample: ToolContext,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = iter([tool_calls(("search_sections", {"query": "slack rope stop code E12", "mode": "bm25"}))])
+    scripted_server.respond(
+        honest(
+            plan=lambda request: structured(plan(read=True, phrases=["forgotten pets"])),
+            read=lambda request: next(asked, text("enough")),
+        )
+    )
+    with agent_at(scripted_server, sample_graph, tmp_path, monkeypatch, context=sample) as agent:
+        response = agent.ask("Who gets forgotten pets?")
+    found = [source.display_path for source in response.sources]
+    assert "policies/lost-property.txt" in found  # by query_documents
+    assert "manuals/hochwarte-funicular.md" in found  # by search_sections
