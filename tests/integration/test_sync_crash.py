@@ -51,6 +51,7 @@ def is_what_a_clean_run_makes(graph: DocumentGraph, embedder: Embedder, root: Pa
     assert not_found_by_index(graph, embedder) == []
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(6_000)
 def test_the_syncing_process_killed_at_any_moment(embedder: Embedder, tmp_path: Path, corpus: Path) -> None:
     rng = random.Random(20)
@@ -81,10 +82,12 @@ def test_the_syncing_process_killed_at_any_moment(embedder: Embedder, tmp_path: 
             victim.wait()
             for name, text in texts(graph).items():
                 assert text in ever, f"round {number}: {name} is half there"
+        print(f"{ROUNDS} syncing processes killed")
         subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
         is_what_a_clean_run_makes(graph, embedder, corpus)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(6_000)
 def test_the_engine_killed_at_any_moment(
     embedder: Embedder, tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
