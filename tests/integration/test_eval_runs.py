@@ -145,6 +145,7 @@ KILLED = """
 """
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(1_800 if SOAK else 300)
 def test_killed_runs_end_as_uninterrupted_ones(engine_settings: Settings, tmp_path: Path) -> None:
     script = tmp_path / "run.py"
@@ -320,6 +321,7 @@ def depends_on_a_property(question: Question) -> bool:
     return something and bool(renamed(question.gold_cypher or ""))
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(not SHARED.is_dir(), reason="../shared/data comes with a development checkout only")
 @pytest.mark.timeout(1_800 if SOAK else 300)
 @pytest.mark.parametrize(("change", "wanted"), [(str, 1.0), (renamed, 0.0)], ids=["gold", "renamed"])

@@ -183,6 +183,8 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("mode", MODES)
 def test_no_query_breaks_a_search(sample: Retriever, mode: Mode) -> None:
     for query in HOSTILE:
@@ -279,6 +281,8 @@ def test_edits_moves_and_deletions_are_followed_at_once(
     assert retriever.corpus().coverage.chunks == 1
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(1_800)
 def test_forty_syncs_leave_every_passage_findable(
     graph: DocumentGraph, embedder: Embedder, settings: Settings, tmp_path: Path
 ) -> None:
@@ -369,6 +373,8 @@ def test_repeats_do_not_fill_the_list_but_are_not_lost(
     assert any(len(hit.repeats) >= 7 for hit in every)
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(1_800)
 def test_a_scope_of_thirty_matches_gives_all_thirty(
     graph: DocumentGraph, embedder: Embedder, settings: Settings, tmp_path: Path
 ) -> None:

@@ -379,6 +379,7 @@ def edit_at_random(root: Path, rng: random.Random) -> None:
             path.rename(path.with_name(f"moved{rng.randrange(99)}.md"))
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(3_000)
 def test_killed_at_any_moment_a_rerun_ends_where_a_clean_run_would(
     embedder: Embedder, tmp_path: Path
