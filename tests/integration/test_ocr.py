@@ -17,6 +17,7 @@ from graph_agent.embeddings import Embedder
 from graph_agent.errors import UnreadableFile
 from graph_agent.ingest.convert.limits import Limits
 from graph_agent.ingest.convert.pdf import convert_pdf
+from graph_agent.ingest.convert.versions import UNREAD, VERSIONS
 from graph_agent.ingest.convert.worker import ConversionWorker
 from graph_agent.store import DocumentGraph
 
@@ -107,7 +108,7 @@ def test_switching_it_on_reads_what_was_left_out_and_nothing_else(
     reading = DocumentGraph(empty_graph.connection, settings, empty_graph.name, owns=False)
     report = quick(reading, embedder, root)
     assert (report.added, report.changed, report.unchanged, report.failed) == (1, 1, 1, [])
-    assert list(report.redone) == ["converted by pdf-unread/1, now pdf/1"]
+    assert list(report.redone) == [f"converted by {UNREAD}, now {VERSIONS['pdf']}"]
     assert all("Friday" in texts(empty_graph)[name] for name in ("scan.pdf", "mixed.pdf"))
     assert not quick(reading, embedder, root).wrote
     assert not quick(empty_graph, embedder, root).wrote, "switched off again, what was read stays"

@@ -103,6 +103,17 @@ def test_an_outline_of_other_titles_gives_way_to_the_type() -> None:
     ]
 
 
+def test_an_outline_of_the_title_alone_gives_way_to_the_headings() -> None:
+    page = Page().text(72, 740, "The Title of the Paper", 18).text(72, 700, "1 Introduction", 14, "F2")
+    found = convert(filler(page), outline=[(1, "The Title of the Paper", 0, 760)])
+    assert [block.title for block in found.blocks] == ["The Title of the Paper", "1 Introduction"]
+
+
+def test_a_page_number_is_no_heading() -> None:
+    page = Page().text(72, 740, "A Report", 18).text(450, 60, "Page 1 of 1", 14)
+    assert [block.title for block in convert(filler(page)).blocks] == ["A Report"]
+
+
 def test_without_headings_each_page_is_a_section() -> None:
     found = convert(
         *(Page().lines(72, 700, f"Text of page number {word}.") for word in ("one", "two", "three"))

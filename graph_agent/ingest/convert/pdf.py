@@ -222,7 +222,7 @@ def _headings(entries: list[Entry], lines: list[Line]) -> list[Heading]:
     if not entries:
         return by_type
     headings, found = outline_headings(entries, lines)
-    thin = len(entries) <= 2 < len(by_type)
+    thin = len(entries) <= 2 and len(entries) < len(by_type)
     if (found * 2 < len(entries) and by_type) or thin:
         return by_type  # an outline of other titles, or of the document's name only
     return headings

@@ -12,6 +12,7 @@ from graph_agent.ingest.convert.pdf_layout import Line
 _EDGE = 0.18
 """Running heads and feet stand in this part of the page's height, at either end."""
 
+_PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)\s*\d+(?:\s*(?:of|von|/)\s*\d+)?", re.IGNORECASE)
 _NUMBERED = re.compile(
     r"^(?:(?:chapter|section|part|appendix|kapitel|abschnitt)\s+)?(\d{1,2}(?:\.\d{1,3}){0,5})\.?\s+\S",
     re.IGNORECASE,
@@ -274,6 +275,8 @@ def _rank(line: Line, index: int, lines: Sequence[Line], body: float) -> float:
     if line.table or line.mono or line.scanned or len(text) > 160 or sum(char.isalpha() for char in text) < 2:
         return 0.0
     numbered = bool(_NUMBERED.match(text))
+    if _PAGE_NUMBER.fullmatch(text):
+        return 0.0
     if text.endswith((",", ";", "-")) or (text.endswith(".") and not numbered and len(text) > 60):
         return 0.0
     if line.size >= 1.12 * body:
