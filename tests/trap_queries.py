@@ -211,6 +211,9 @@ VARIABLES = _plain(
     "WITH 1 AS distinct, 1 AS create RETURN CASE distinct WHEN create THEN distinct END AS x",
     "WITH 'a' AS distinct, 'b' AS set RETURN 'a' STARTS WITH distinct AND NOT set = 'a' AS x",
     "WITH 1 AS delete, 1 AS create RETURN (CASE delete WHEN create THEN delete END) AS x",
+    "UNWIND [true] AS not RETURN [1, 2][0..] AS delete",
+    "WITH 1 AS case UNWIND [case] AS set RETURN set AS case",
+    "WITH true AS case RETURN NOT case AS remove",
     "WITH 1 AS then, 1 AS case RETURN CASE then WHEN case THEN then ELSE case END AS x",
     "MATCH (n:Person) WITH collect(n.name) AS names UNWIND names AS removed RETURN removed ORDER BY removed",
 )

@@ -275,6 +275,9 @@ class _Reader:
         return self._operand(token.word) if self.due == "operand" else self._keyword(token.word)
 
     def _operand(self, word: str) -> Role:
+        if self._keyword_before() == "AS":  # an alias, whatever it is called
+            self._ended()
+            return "operand"
         if word == "NOT" and self._operand_follows():
             self._push("prefix")
             return "operator"
@@ -364,10 +367,10 @@ class _Reader:
         return self.index + 1 < len(self.tokens) and self.tokens[self.index + 1].is_punct(*texts)
 
     def _is_named_case(self) -> bool:
-        """Whether this `case` is a variable for certain: in `case THEN x` no value `then` can come before x."""
+        """Whether this `case` is a variable for certain: in `case THEN x` no value `then` can stand before x."""
         after = self.tokens[self.index + 2] if self.index + 2 < len(self.tokens) else None
         return (
-            self.tokens[self.index + 1].word in {"THEN", "ELSE"}
+            self.tokens[self.index + 1].word in {"THEN", "ELSE", "AS"}
             and after is not None
             and after.kind != "punct"
             and after.word not in {"WHEN", "IS", "STARTS", "ENDS", *_INFIX_WORDS}
