@@ -31,12 +31,16 @@ class Indexed(Protocol):
         """The passages."""
 
     @property
-    def corpus(self) -> Corpus:
-        """The same passages as search holds them."""
-
-    @property
     def vectors(self) -> npt.NDArray[np.float32]:
         """Their vectors."""
+
+
+class Analysed(Indexed, Protocol):
+    """Passages with the arrays of search over them."""
+
+    @property
+    def corpus(self) -> Corpus:
+        """The same passages as search holds them, in the same order."""
 
 
 def build_all(
@@ -115,7 +119,7 @@ def bm25s_words(corpus: Indexed, embedder: Embedder, folder: Path, limit: int) -
     return search
 
 
-def bm25s_same_terms(corpus: Indexed, embedder: Embedder, folder: Path, limit: int) -> Search:
+def bm25s_same_terms(corpus: Analysed, embedder: Embedder, folder: Path, limit: int) -> Search:
     """bm25s given our terms, our k1 and b: what the keyword leg must not differ from, but for what it adds."""
     import bm25s
 
@@ -155,5 +159,4 @@ PEERS: dict[str, Callable[[Indexed, Embedder, Path, int], Search]] = {
     "lancedb hybrid": lancedb_hybrid,
     "chroma vectors": chroma_vectors,
     "bm25s": bm25s_words,
-    SAME_TERMS: bm25s_same_terms,
 }

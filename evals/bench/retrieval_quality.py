@@ -67,7 +67,7 @@ def _peers(built: Built, embedder: Embedder, chosen: QuestionSet) -> dict[str, f
     }
     found: dict[str, float | str] = {}
     with tempfile.TemporaryDirectory(prefix="graph-agent-peers-") as folder:
-        for name, build_peer in peers.PEERS.items():
+        for name, build_peer in {**peers.PEERS, peers.SAME_TERMS: peers.bm25s_same_terms}.items():
             try:
                 search = build_peer(built, embedder, Path(folder), 3 * LIMIT)
             except ImportError as error:
