@@ -43,6 +43,7 @@ def script(server: ScriptedServer, hold: threading.Event) -> None:
         return text([f"{found[-1]} is yours, said workmate {name}. " for name in NAMES], hold=hold)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_no_tab_gets_the_answer_of_another(
     model_site: Site, browser: Browser, scripted_server: ScriptedServer
