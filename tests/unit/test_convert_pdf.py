@@ -155,6 +155,34 @@ def test_ruled_tables_become_markdown() -> None:
     assert text.index(BODY) < text.index("| Name") < text.rindex(BODY)
 
 
+def test_columns_of_figures_without_lines_between_them_are_rows() -> None:
+    page = Page().grid([72, 252, 372, 472], [700, 680, 560])
+    page.text(80, 685, "Name").text(260, 685, "Remark").text(380, 685, "Amount")
+    page.lines(80, 665, "Anna Berg", "Otto Klein", "Ines Roth", "", "Paul Sommer", pitch=20)
+    page.lines(260, 665, "paid", "late", "paid in two", "parts", "open", pitch=20)
+    page.lines(380, 665, "1,200.50", "80.00", "17.25", "", "9.99", pitch=20)
+    rows = [line for line in convert(filler(page, 500)).markdown.splitlines() if line.startswith("|")]
+    assert rows == [
+        "| Name | Remark | Amount |",
+        "| --- | --- | --- |",
+        "| Anna Berg | paid | 1,200.50 |",
+        "| Otto Klein | late | 80.00 |",
+        "| Ines Roth | paid in two parts | 17.25 |",
+        "| Paul Sommer | open | 9.99 |",
+    ]
+
+
+def test_wrapped_cells_stay_one_row() -> None:
+    page = Page().grid([72, 272, 472], [700, 680, 560])
+    page.text(80, 685, "Requirement").text(280, 685, "Reason")
+    page.lines(80, 665, "The pump must be", "stopped before the", "valve 12 is opened", "by hand", pitch=14)
+    page.lines(280, 665, "A pressure above", "20 bar broke the", "seal of the valve", "in 2019", pitch=14)
+    assert (
+        "| The pump must be stopped before the valve 12 is opened by hand "
+        "| A pressure above 20 bar broke the seal of the valve in 2019 |"
+    ) in convert(filler(page, 500)).markdown
+
+
 def test_aligned_columns_without_lines_become_a_table() -> None:
     page = filler(Page(), 740, 2)
     for row, values in enumerate(

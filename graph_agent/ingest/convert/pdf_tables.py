@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ from graph_agent.ingest.convert.writing import table
 
 _TOUCH = 3.0
 """Lines nearer than this many points meet."""
+
+_LEAST_RECORDS = 4
+"""Lines of figures that make a band of cells several rows."""
 
 _MAX_RULES = 4_000
 """A page with more path segments is a drawing."""
@@ -167,14 +171,35 @@ def _cells(words: list[Word], xs: list[float], ys: list[float]) -> list[list[str
         grid[_slot(y, ys)][column].append(word)
     rows = []
     for cells in grid:
-        texts = [
-            " ".join(words_text([w for s in row.segments for w in s.words]) for row in rows_of(c))
-            for c in cells
-        ]
-        if any(texts):
-            rows.append(texts)
+        rows += [texts for texts in _records([rows_of(cell) for cell in cells]) if any(texts)]
     used = [index for index in range(len(xs) - 1) if any(row[index] for row in rows)]
     return [[row[index] for index in used] for row in rows]
+
+
+def _records(cells: list[list[Row]]) -> list[list[str]]:
+    """The rows of a band of cells: one, unless columns of figures, one to a line, say that there are many."""
+    starts: list[float] = []
+    if sum(len(rows) >= _LEAST_RECORDS for rows in cells) >= 2:
+        # Wrapped prose never holds a column of numbers or dates.
+        columns = [(rows, [row for row in rows if _is_figure(row)]) for rows in cells]
+        starts = _distinct(
+            row.base
+            for rows, figures in columns
+            if len(figures) >= max(_LEAST_RECORDS, 0.8 * len(rows))
+            for row in figures
+        )
+    records: list[list[list[str]]] = [[[] for _ in cells] for _ in range(len(starts) + 1)]
+    for column, rows in enumerate(cells):
+        for row in rows:
+            text = words_text([word for segment in row.segments for word in segment.words])
+            records[bisect_right(starts, row.base + _TOUCH)][column].append(text)
+    return [[" ".join(texts) for texts in record] for record in records]
+
+
+def _is_figure(row: Row) -> bool:
+    """Whether a line is a number, a date or the like."""
+    text = "".join(segment.text for segment in row.segments)
+    return len(text) <= 24 and 2 * sum(map(str.isdigit, text)) >= sum(map(str.isalnum, text)) > 0
 
 
 def _slot(value: float, edges: list[float]) -> int:
