@@ -128,6 +128,7 @@ SHORT_SETS = "sample,xquad-en,xquad-de-en,eips-known-item"
 BENCHES: tuple[Bench, ...] = (
     Bench("import", "import_time", read_back, minutes=1),
     Bench("ingest", "ingest_speed", read_back, minutes=3),
+    Bench("formats", "file_formats", read_back, minutes=4),
     Bench("tools", "tool_latency", read_tools, ("--calls", "100"), minutes=3),
     Bench("agent", "agent_overhead", read_back, minutes=2),
     Bench("page", "page_speed", read_back, minutes=3),
