@@ -18,6 +18,8 @@ Kind = Literal["sentence", "item", "row", "header", "code", "heading"]
 
 _FENCE = re.compile(r"[ \t]{0,3}(```+|~~~+)")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
+_UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t]*$")  # of a setext heading
+_BREAK = re.compile(r"[ \t]{0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+\u2022]|\d{1,3}[.)]|\[[ xX]\])[ \t]+")
 _RULE = re.compile(r"[ \t]*\|?[ \t:|-]*-{2,}[ \t:|-]*$")
 # A citation behind the full stop belongs to the sentence before it.
@@ -59,7 +61,7 @@ def _blocks(text: str) -> Iterator[Statement]:
     at = 0
     while at < len(lines):
         line = lines[at]
-        if not line.text.strip():
+        if not line.text.strip() or _BREAK.match(line.text):
             at += 1
         elif fence := _FENCE.match(line.text):
             last = _fence_end(lines, at, fence[1])
@@ -76,7 +78,11 @@ def _blocks(text: str) -> Iterator[Statement]:
             at = last + 1
         else:
             last = _paragraph_end(lines, at)
-            yield from _sentences(text, line.start, lines[last].end, "sentence")
+            if (underlined := _underline(lines, at, last)) is not None:
+                yield from _span(text, line.start, lines[underlined].end, "heading")
+                last = underlined
+            else:
+                yield from _sentences(text, line.start, lines[last].end, "sentence")
             at = last + 1
 
 
@@ -112,6 +118,11 @@ def _paragraph_end(lines: list[_Line], at: int) -> int:
             break
         number += 1
     return number
+
+
+def _underline(lines: list[_Line], first: int, last: int) -> int | None:
+    """The line that makes what stands above it a heading (setext), within one paragraph."""
+    return next((at for at in range(first + 1, last + 1) if _UNDERLINE.match(lines[at].text)), None)
 
 
 def _sentences(text: str, start: int, end: int, kind: Kind) -> Iterator[Statement]:

@@ -130,6 +130,20 @@ def test_statements(text: str, expected: list[str]) -> None:
     assert [one.of(text) for one in statements(text)] == expected
 
 
+def test_headings_of_both_kinds_are_no_sentences_and_breaks_are_nothing() -> None:
+    text = "Swaps\n=====\n\nAsk first.\n\nOf two\nlines\n---\n\nThen go.\n\n---\n* * *\n\n## Last\n\n- a\n- b\n"
+    found = [(one.kind, one.of(text)) for one in statements(text)]
+    assert found == [
+        ("heading", "Swaps\n====="),
+        ("sentence", "Ask first."),
+        ("heading", "Of two\nlines\n---"),
+        ("sentence", "Then go."),
+        ("heading", "## Last"),
+        ("item", "a"),
+        ("item", "b"),
+    ]
+
+
 def test_statements_are_slices_in_order() -> None:
     text = "# T\n\nA b. C d.\n\n1. x\n2. y\n\n| h |\n|---|\n| 1 |\n" * 20
     found = statements(text)
