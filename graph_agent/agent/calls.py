@@ -57,6 +57,7 @@ class ModelCalls:
     def __init__(self, make: Callable[[], BaseChatModel], name: str) -> None:
         self._make = make
         self._models: WeakKeyDictionary[asyncio.AbstractEventLoop, BaseChatModel] = WeakKeyDictionary()
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
         self.name = name
         self.quirks = Quirks()
 
@@ -152,6 +153,10 @@ class ModelCalls:
         model = self._models.get(loop)
         if model is None:
             model = self._models[loop] = await asyncio.to_thread(self._make)
+        # Making up a request takes a client some milliseconds. Of conversations that get there together, one a round
+        # of the loop does, so that the others' tokens pass in between.
+        async with self._turns.setdefault(loop, asyncio.Lock()):
+            await asyncio.sleep(0)
         return self.quirks.bound(model, options)
 
     def _patience(self, budget: Budget) -> float:
