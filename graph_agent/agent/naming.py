@@ -10,6 +10,7 @@ from typing import Protocol
 from graph_agent.text import STOP_WORDS, words
 
 LEAST_SHARE = 0.6  # of the weight of the question's words that name documents at all
+LEAST_WORDS = 0.6  # of the question's words: one that says more is about something in documents
 AHEAD = 1.25  # times the score of the next document
 MOST_DOCUMENTS = 20_000
 _FORM_WORDS = """
@@ -34,8 +35,8 @@ class Named(Protocol):
 def named_document(question: str, documents: Sequence[Named]) -> str:
     """Content hash of the one document that a question names; "" for none or several.
 
-    A word counts the more the fewer documents have it in their names. The document must hold most of that weight,
-    two words at least or one that no other has, and be clearly ahead of the next.
+    A word counts the more the fewer documents have it in their names. The document must hold most of that weight and
+    of the question's words, two words at least or one that no other has, and be clearly ahead of the next.
     """
     if not documents or len(documents) > MOST_DOCUMENTS:
         return ""
@@ -52,7 +53,8 @@ def named_document(question: str, documents: Sequence[Named]) -> str:
     held = dict(names)[identity]
     plain = len(held) > 1 or any(holders[word] == 1 for word in held)
     clear = len(ranked) == 1 or best >= AHEAD * ranked[1][0]
-    return identity if plain and clear and best >= LEAST_SHARE * sum(weight.values()) else ""
+    most = best >= LEAST_SHARE * sum(weight.values()) and len(held) >= LEAST_WORDS * len(asked)
+    return identity if plain and clear and most else ""
 
 
 def _parts(texts: Iterable[str]) -> set[str]:

@@ -128,6 +128,7 @@ NAMED = [
         ("What is the date of the report on the second quarter of 2025?", "d"),
         ("What is the date of the quarterly report 2025?", ""),
         ("What are the chapters of the manual?", ""),
+        ("On what date did passengers of the funicular first complain about cold seats?", ""),
         ("Outline of everything", ""),
     ],
 )
