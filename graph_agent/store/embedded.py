@@ -185,6 +185,7 @@ def engine_command(binaries: Binaries, folder: Path, socket_path: Path, query_me
 def _engine_folder(data: Path) -> Path:
     folder = data / "engine"
     try:
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (folder / "import").mkdir(exist_ok=True, mode=0o700)
         folder.chmod(0o700)
