@@ -177,7 +177,8 @@ def _section(section: Section, section_id: str, chunks: Sequence[Chunk]) -> dict
         "start_line": section.start_line,
         "page_start": section.page_start,
         "page_end": section.page_end,
-        "description": description_of(section.text) or None,
+        "description": (description := description_of(section.text) or None),
+        "description_source": description and "text",
         "chunks": [
             {
                 "chunk_id": f"{section_id}::{chunk.index}",

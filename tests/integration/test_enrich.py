@@ -104,7 +104,7 @@ def test_sections_and_documents_get_a_line_and_long_ones_a_summary(
     assert sections["Storage"][0].startswith("About Gas, which is ")
     assert sections["Storage"][1:] == ["model", "It says much.", ["gas", "storage"]]
     assert sections["Gas"][1:] == ["model", None, None]
-    assert sections["Copyright"][:2] == ["CC0.", None], "a model has nothing to add to that"
+    assert sections["Copyright"][:2] == ["CC0.", "text"], "a model has nothing to add to that"
     documents = {
         row[0]: row[1:]
         for row in empty_graph.read(
@@ -145,7 +145,7 @@ def test_nothing_is_asked_twice(
     write(corpus, "gas.md", (corpus / "gas.md").read_text().replace("Paragraph 3", "Section 3"))
     quick(smaller, embedder, corpus)
     kept = described(empty_graph)
-    assert (kept["Storage"][1], kept["Gas"][1]) == ("model", None)
+    assert (kept["Storage"][1], kept["Gas"][1]) == ("model", "text")
     edited = run(empty_graph, scripted_server)
     assert (edited.sections, edited.documents, edited.from_cache) == (1, 1, 0)
     # Another model is another describer.

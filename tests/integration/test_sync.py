@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,8 +17,6 @@ from graph_agent.ingest.locking import sync_lock
 from graph_agent.ingest.report import Silent
 from graph_agent.settings import load_settings
 from graph_agent.store import DocumentGraph
-
-SOAK = bool(os.environ.get("GRAPH_AGENT_SOAK"))
 
 
 @pytest.fixture(scope="module")
@@ -358,68 +350,6 @@ def test_a_foreign_graph_is_not_written_into(graph: DocumentGraph, embedder: Emb
     with pytest.raises(ConfigurationError, match="Movie"):
         quick(graph, embedder, corpus)
     assert graph.read("MATCH (n) RETURN count(n)").scalar() == 1
-
-
-def edit_at_random(root: Path, rng: random.Random) -> None:
-    """Add, edit, delete or rename one file."""
-    present = sorted(root.glob("*.md"))
-    match rng.choice(["add", "edit", "delete", "rename"]):
-        case "add":
-            write(
-                root,
-                f"new{rng.randrange(9)}.md",
-                f"# New\n\n{rng.random()}\n\n## Part\n\nmore {rng.random()}\n",
-            )
-        case "edit":
-            rng.choice(present).write_text(f"# Edited\n\nedition {rng.random()}\n")
-        case "delete" if len(present) > 2:
-            rng.choice(present).unlink()
-        case _:
-            path = rng.choice(present)
-            path.rename(path.with_name(f"moved{rng.randrange(99)}.md"))
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(3_000)
-def test_killed_at_any_moment_a_rerun_ends_where_a_clean_run_would(
-    embedder: Embedder, tmp_path: Path
-) -> None:
-    """SIGKILL of the syncing process at random moments; no half document is ever readable."""
-    rng = random.Random(20)
-    root = tmp_path / "corpus"
-    for number in range(6):
-        write(
-            root, f"doc{number}.md", "".join(f"# H{i} {number}\n\ntext {i} {number}\n\n" for i in range(30))
-        )
-    data = tmp_path / "data"
-    program = textwrap.dedent(f"""
-        from graph_agent.settings import load_settings
-        from graph_agent.store import DocumentGraph
-        from graph_agent.embeddings import load_embedder
-        from graph_agent.ingest import sync, SyncOptions
-        settings = load_settings(data={str(data)!r})
-        with DocumentGraph.open(settings) as graph:
-            print("ready", flush=True)
-            sync(graph, load_embedder(settings), [{str(root)!r}], SyncOptions(vectors=False, wait_s=60))
-            print("done", flush=True)
-    """)
-    with DocumentGraph.open(load_settings(data=data)) as graph:
-        ever = {path.read_text() for path in root.glob("*.md")}
-        for number in range(200 if SOAK else 12):
-            edit_at_random(root, rng)
-            ever |= {path.read_text() for path in root.glob("*.md")}
-            victim = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-            assert victim.stdout is not None
-            victim.stdout.readline()
-            time.sleep(rng.random() * 0.5)
-            victim.send_signal(signal.SIGKILL)
-            victim.wait()
-            for name, text in texts(graph).items():
-                assert text in ever, f"round {number}: {name} is half there"
-        subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
-        clean = graph.select("clean")
-        quick(clean, embedder, root)
-        assert picture(graph) == picture(clean)
 
 
 def links(graph: DocumentGraph) -> list[list[str]]:

@@ -44,7 +44,7 @@ UNWIND $sections AS s
 CREATE (n:MarkdownSection {section_id: s.section_id, markdown_hash: s.markdown_hash, sequence: s.sequence,
   title: s.title, level: s.level, kind: s.kind, text: s.text, token_count: s.token_count,
   start_line: s.start_line, page_start: s.page_start, page_end: s.page_end, description: s.description,
-  breadcrumb: s.breadcrumb, parent_section_id: s.parent_section_id, links: s.links})
+  description_source: s.description_source, breadcrumb: s.breadcrumb, parent_section_id: s.parent_section_id, links: s.links})
 WITH n, s
 UNWIND s.chunks AS c
 CREATE (n)-[:HAS_CHUNK]->(:SectionChunk {chunk_id: c.chunk_id, index: c.index, markdown_hash: s.markdown_hash,
