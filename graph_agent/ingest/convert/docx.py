@@ -26,8 +26,6 @@ from graph_agent.ingest.convert.versions import VERSIONS
 from graph_agent.ingest.convert.writing import Writer, clean, fence, heading, one_line, plain, table
 from graph_agent.ingest.document import Converted
 
-CONVERTER = VERSIONS["docx"]
-
 _SKIPPED = frozenset({"del", "moveFrom", "rPr", "pPr", "instrText", "delText", "delInstrText", "fldData"})
 _MAX_DEPTH = 40
 
@@ -335,7 +333,9 @@ def convert_docx(data: bytes, name: str, limits: Limits | None = None) -> Conver
     for key in reader.used_notes:
         reader.writer.add(f"[^{key}]: {reader.notes[key]}")
     metadata, title, language = package.properties()
-    return reader.writer.converted("docx", CONVERTER, title=title, language=language, metadata=metadata)
+    return reader.writer.converted(
+        "docx", VERSIONS["docx"], title=title, language=language, metadata=metadata
+    )
 
 
 def _has_headings(reader: _Reader, body: Element) -> bool:
