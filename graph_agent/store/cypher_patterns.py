@@ -48,7 +48,7 @@ def pattern_end(structure: Structure, index: int) -> int | None:
         after = structure.mates[index] + 1
         if stop is not None:
             stop = after
-        follower = _relationship_end(structure, after)
+        follower = relationship_end(structure, after)
         if follower is None or structure.kinds.get(follower) != "group":
             return stop
         stop = after
@@ -56,7 +56,7 @@ def pattern_end(structure: Structure, index: int) -> int | None:
     return None
 
 
-def _relationship_end(structure: Structure, index: int) -> int | None:
+def relationship_end(structure: Structure, index: int) -> int | None:
     """Index of what follows `-[..]->`, `<--` and the like, None when no relationship begins here."""
     if structure.sign(index, "<"):
         index += 1

@@ -12,6 +12,11 @@ from graph_agent.errors import QueryRefused
 from graph_agent.store.cypher_patterns import Pattern, find_patterns
 from graph_agent.store.cypher_structure import Structure
 from graph_agent.store.cypher_tokens import Token
+from graph_agent.store.guard_patterns import (
+    check_labels_added_by_optional,
+    check_labels_of_long_relationships,
+    check_repeated_relationships,
+)
 
 # 4.22.1 is known not to have the fault of pattern comprehensions; unknown versions are taken to have it.
 _COMPREHENSIONS_SAFE_FROM = 42201
@@ -38,6 +43,9 @@ def check_deviations(structure: Structure, engine_version: int | None) -> None:
     check_exclusive_or(structure, patterns)
     check_aggregates(structure)
     check_chains(structure)
+    check_labels_of_long_relationships(structure, patterns, engine_version)
+    check_labels_added_by_optional(structure)
+    check_repeated_relationships(structure, patterns)
 
 
 def check_loop_names(structure: Structure) -> None:
