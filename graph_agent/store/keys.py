@@ -84,7 +84,13 @@ class KeySpace:
 
     @contextlib.contextmanager
     def lock(
-        self, name: str, holder: str, *, wait_s: float = 0.0, is_gone: Callable[[str], bool] | None = None
+        self,
+        name: str,
+        holder: str,
+        *,
+        wait_s: float = 0.0,
+        is_gone: Callable[[str], bool] | None = None,
+        work: str = "A sync",
     ) -> Iterator[Lock]:
         """Hold a lock that expires by itself `LOCK_TTL_S` after the last `extend`.
 
@@ -92,6 +98,7 @@ class KeySpace:
             name: key of the lock.
             holder: who holds it, unique to this taking; shown to those who are refused.
             wait_s: how long to wait for it.
+            work: what the holder does, for the message.
             is_gone: told a holder, says whether it surely ended without letting go (a killed process).
 
         Raises:
@@ -108,7 +115,7 @@ class KeySpace:
         if not taken:
             other = cast("bytes | None", self._client.get(key)) or b"somebody who just finished"
             raise SyncInProgress(
-                f"A sync of this graph is running, held by {other.decode('utf-8', 'replace')}.",
+                f"{work} of this graph is running, held by {other.decode('utf-8', 'replace')}.",
                 f"Wait for it; if that process was killed, the lock ends by itself within {LOCK_TTL_S:.0f} s.",
             )
         try:

@@ -34,7 +34,8 @@ def sync_lock(graph: DocumentGraph, *, name: str = LOCK, wait_s: float = 0.0) ->
     holder = f"process {os.getpid()} on {socket.gethostname()} ({uuid.uuid4().hex[:8]}{_namespace()})"
     _held.add(holder)
     try:
-        with graph.keys.lock(name, holder, wait_s=wait_s, is_gone=_is_gone) as lock:
+        work = "A backup or copy" if name == SNAPSHOT_LOCK else "A sync"
+        with graph.keys.lock(name, holder, wait_s=wait_s, is_gone=_is_gone, work=work) as lock:
             done = threading.Event()
             keeper = threading.Thread(target=_keep, args=(lock, done), name="lock-keeper", daemon=True)
             keeper.start()

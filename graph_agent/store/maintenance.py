@@ -7,6 +7,8 @@ import logging
 import time
 from collections.abc import Iterator
 
+from redis.exceptions import RedisError
+
 from graph_agent.errors import GraphAgentError
 from graph_agent.store.connection import Connection
 from graph_agent.store.graph import DocumentGraph
@@ -44,11 +46,30 @@ def tidy_after_writing(graph: DocumentGraph, dimension: int) -> None:
         drop_vector_index(graph)
 
 
-def shorten_if_grown(graph: DocumentGraph) -> None:
-    """Shorten the embedded engine's append-only file after something large came and went."""
+@contextlib.contextmanager
+def vector_index_put_aside(graph: DocumentGraph) -> Iterator[None]:
+    """Do something large to an embedded engine without the graph's vector index, which is built again after it.
+
+    A copy of the graph would build one, too, which takes seven times as long as copying the rest. Searches go on by
+    what is held in memory, or by a scan. After it the append-only file is shortened if it has grown.
+    """
     meta = read_meta(graph)
-    if meta is not None and graph.connection.lease is not None and _has_grown(graph.connection):
-        tidy_after_writing(graph, meta.dimension)
+    if meta is None or graph.connection.lease is None:
+        yield
+        return
+    had = has_vector_index(graph)
+    drop_vector_index(graph)
+    try:
+        yield
+    finally:
+        try:
+            if _has_grown(graph.connection):
+                with _without_vector_indexes(graph):
+                    compact(graph.connection)
+            if had:
+                rebuild_vector_index(graph, meta.dimension)
+        except (GraphAgentError, RedisError) as error:
+            log.warning("The vector index of graph %s was not built again: %s", graph.name, error)
 
 
 def wants_vector_index(graph: DocumentGraph) -> bool:

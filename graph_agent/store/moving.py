@@ -15,7 +15,6 @@ from graph_agent.store.archive import ArchiveReader, ArchiveWriter
 from graph_agent.store.data_files import add_files, restore_files
 from graph_agent.store.graph import DocumentGraph
 from graph_agent.store.locking import WRITER_LOCKS, sync_lock
-from graph_agent.store.maintenance import shorten_if_grown
 from graph_agent.store.migrations import refuse_newer
 from graph_agent.store.program import program_version
 from graph_agent.store.queries import moving as statements
@@ -91,7 +90,6 @@ def backup(graph: DocumentGraph, path: Path, progress: Progress, *, files: bool 
                 if numbers:
                     archive.add(f"{GRAPH}{number:06}.vectors", numbers, compress=False)
             facts = _facts(copy, graph)
-        shorten_if_grown(graph)
         with contextlib.suppress(EngineUnavailable):  # caches: a server may forbid plain keys
             for name, block in _cached(graph):
                 archive.add(KEYS + name, block, compress=False)
@@ -165,7 +163,6 @@ def copy(graph: DocumentGraph, target: DocumentGraph, progress: Progress, *, rep
                     counted.add(record)
                 rebuilding.write(records)
             _prove_and_swap(rebuilding, counted.as_json(), progress)
-        shorten_if_grown(graph)
         with contextlib.suppress(EngineUnavailable):
             for name, block in _cached(graph):
                 _uncache(target, name, block)

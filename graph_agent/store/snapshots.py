@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from graph_agent.errors import ConfigurationError, GraphAgentError, QueryError
 from graph_agent.store.graph import WRITE_TIMEOUT_S, DocumentGraph
 from graph_agent.store.locking import SNAPSHOT_LOCK, sync_lock
+from graph_agent.store.maintenance import vector_index_put_aside
 from graph_agent.store.queries import moving as statements
 from graph_agent.store.records import Record, Tally, from_row
 
@@ -28,7 +29,7 @@ def snapshot(graph: DocumentGraph) -> Iterator[DocumentGraph]:
         SyncInProgress: another snapshot of this graph is being read.
     """
     copy = graph.select(f"{graph.name}~snapshot")
-    with sync_lock(graph, name=SNAPSHOT_LOCK):
+    with sync_lock(graph, name=SNAPSHOT_LOCK), vector_index_put_aside(graph):
         copy.drop()  # left behind by a killed one
         try:
             graph.connection.command("GRAPH.COPY", graph.name, copy.name, timeout_s=WRITE_TIMEOUT_S)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
+import signal
 import sqlite3
 import stat
 import threading
@@ -28,6 +30,7 @@ from graph_agent.store import DocumentGraph, moving
 from graph_agent.store.archive import MANIFEST
 from graph_agent.store.locking import LOCK, sync_lock
 from graph_agent.store.schema import indexes, read_meta
+from graph_agent.store.snapshots import snapshot
 from graph_agent.tools import ToolContext, call_tool
 
 # Every type that a property may have; the dates of a foreign graph are the engine's own.
@@ -317,6 +320,37 @@ def test_a_restore_waits_for_no_sync_but_names_it(
     with sync_lock(other, name=LOCK), pytest.raises(SyncInProgress):
         moving.restore(other, tmp_path / "b.zip", Silent(), files=False)
     moving.restore(other, tmp_path / "b.zip", Silent(), files=False)
+
+
+def test_a_second_backup_names_the_first(documents: DocumentGraph, tmp_path: Path) -> None:
+    with (
+        snapshot(documents),
+        pytest.raises(SyncInProgress, match="A backup or copy of this graph is running"),
+    ):
+        moving.backup(documents, tmp_path / "b.zip", Silent(), files=False)
+    assert not (tmp_path / "b.zip").exists()
+
+
+def test_a_backup_survives_a_kill_of_the_engine_in_its_middle(
+    documents: DocumentGraph, other: DocumentGraph, tmp_path: Path
+) -> None:
+    """Reads are repeated on the engine that comes back, with the snapshot as it was."""
+    lease = documents.connection.lease
+    assert lease is not None
+
+    class Killing(Silent):
+        killed = False
+
+        def advance(self, units: int = 1, detail: str = "") -> None:
+            if units > 1 and not self.killed:
+                self.killed = True
+                os.kill(lease.process_id() or 0, signal.SIGKILL)
+
+    progress = Killing()
+    moving.backup(documents, tmp_path / "b.zip", progress, files=False)
+    assert progress.killed
+    moving.restore(other, tmp_path / "b.zip", Silent(), files=False)
+    is_the_same(documents, other)
 
 
 def test_a_copy_to_a_server_is_the_same(documents: DocumentGraph, tmp_path: Path) -> None:
