@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import logging
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from graph_agent.evals.prepare import Prepared
     from graph_agent.retrieval import Hit
     from graph_agent.settings import Settings
+
+log = logging.getLogger(__name__)
 
 RRF_K = 60  # Cormack, Clarke and Büttcher, SIGIR 2009
 _LEG_DEPTH = 100
@@ -153,10 +156,27 @@ class CypherSubject(_Asking):
             )
         graphs = prepared.others or {"": prepared.graph}
         self._agents = {name: _agent(prepared, settings, graph) for name, graph in graphs.items()}
+        from graph_agent.tools import ToolContext
+
+        self._graphs = {name: ToolContext(graph, settings=settings) for name, graph in graphs.items()}
 
     def _fill(self, question: Question, record: Record) -> None:
-        agent = self._agents.get(question.graph or "") or next(iter(self._agents.values()))
-        _score(question, Gold(), agent.ask(question.question), record)
+        name = question.graph if question.graph in self._agents else next(iter(self._agents))
+        response = self._agents[name].ask(question.question)
+        _score(question, Gold(), response, record, self._gold_rows(question, name))
+
+    def _gold_rows(self, question: Question, name: str) -> list[list[Any]] | None:
+        """What the gold query gives on this graph; None without one, or when it does not run here."""
+        if not question.gold_cypher or question.rows is None:
+            return None
+        from graph_agent.tools import call_tool
+
+        try:
+            found = call_tool(self._graphs[name], "graph_query", {"cypher": question.gold_cypher}).artifact
+        except GraphAgentError as error:
+            log.debug("the gold query of %s does not run: %s", question.id, error)
+            return None
+        return [[row[column] for column in found["columns"]] for row in found["rows"]]
 
     def close(self) -> None:
         """Close the agents."""
@@ -194,14 +214,20 @@ def _agent(prepared: Prepared, settings: Settings, graph: Any, *, share: bool = 
     return GraphAgent(graph, settings, tool_context=context, checkpointer=False)
 
 
-def _score(question: Question, gold: Gold, response: AgentResponse, record: Record) -> None:
+def _score(
+    question: Question,
+    gold: Gold,
+    response: AgentResponse,
+    record: Record,
+    rows_here: list[list[Any]] | None = None,
+) -> None:
     record.response = response.model_dump(mode="json")
     record.path = stage_path(response)
     if response.error is not None:
         failure = response.error
         record.error = Fault(kind=failure.kind, message=failure.message, fix=failure.fix)
         return
-    record.scores = response_scores(question, gold, response)
+    record.scores = response_scores(question, gold, response, rows_here)
 
 
 def _levels(gold: Gold, place: Place) -> list[str]:

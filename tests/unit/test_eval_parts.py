@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from graph_agent.agent.response import CypherRun
 from graph_agent.errors import ConfigurationError, NotFound
 from graph_agent.evals.bench.__main__ import chosen, show
 from graph_agent.evals.bench.measurement import Measurement, hand_over, read_back
@@ -31,7 +32,7 @@ from graph_agent.evals.questions import Question
 from graph_agent.evals.report.charts import bars, curves, histogram, scatter
 from graph_agent.evals.report.markup import block, page, text
 from graph_agent.evals.runs import Judgement, LineWriter, Record, RunFolder, RunInfo, find_run, write_whole
-from graph_agent.evals.scoring import citation_scores, retrieval_scores
+from graph_agent.evals.scoring import citation_scores, cypher_scores, retrieval_scores
 from graph_agent.evals.summary import lower_is_better, summarise
 from graph_agent.settings import Settings, load_settings
 
@@ -348,3 +349,11 @@ def test_what_programs_write_is_read_against_the_bars() -> None:
         True,
         False,
     ]
+
+
+def test_rows_that_tie_may_be_those_of_the_gold_query_here() -> None:
+    question = Question.model_validate({"id": "q", "question": "The two largest?", "rows": [["a"], ["b"]]})
+    run = CypherRun(query="MATCH ...", columns=["n"], rows=[{"n": "a"}, {"n": "c"}])
+    assert cypher_scores(question, [run])["cypher.execution"] == 0.0
+    assert cypher_scores(question, [run], [["a"], ["c"]])["cypher.execution"] == 1.0
+    assert cypher_scores(question, [run], [["a"], ["d"]])["cypher.execution"] == 0.0
