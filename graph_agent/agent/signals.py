@@ -26,7 +26,15 @@ _CODE_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _YEAR = re.compile(r"(?<![\d.,])(?:1[5-9]|20)\d\d(?!\d|[.,]\d)")
 _SHORT_YEAR = re.compile(r"(?:(?<=\d\d\d\d[/\u2013-])|(?<=['\u2019]))\d\d(?!\d)")  # 2024/25, '25
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
-_ASKING = frozenset(["many", "much", "often", "viel", "viele", "vielen", "wieviel", "oft"])
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+TELLING = 0.6  # of the rarest word's weight
+# Words of asking, which no answer needs to hold.
+_ASKING_WORDS = """
+many much often far long last first find found compare compared tell explain describe list show give name want need know mean
+say please exactly currently nowadays today happen happened difference between use used
+viel viele vielen wieviel oft lange zuletzt vergleiche erklare beschreibe nenne zeige bitte genau derzeit heute unterschied
+"""
+_ASKING = frozenset(_ASKING_WORDS.split())
 
 
 @dataclass(frozen=True)
@@ -84,17 +92,23 @@ def missed_years(question: str, texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def missing_words(question: str, words: Words, texts: Sequence[str]) -> list[str]:
-    """Words of a question that stand in none of the texts, as they are written there; those of code left out."""
+    """Telling words of a question that stand in none of the texts, as they are written there.
+
+    Left out are words of code, words that many passages hold, and scripts that are cut into pairs of characters.
+    """
     held = set().union(*(words.held(text) for text in texts)) if texts else set()
+    least = TELLING * max(words.idf, default=0.0)
     absent = {
         surface
         for number, surface in enumerate(words.surfaces)
-        if number not in held and surface not in _ASKING
+        if number not in held and surface not in _ASKING and words.idf[number] >= least
     }
     prose = _CODE.sub(" ", question)
     language = words.languages[0] if words.languages else "en"
     written = (prose[token.start : token.end] for token in tokens(prose, language))
-    return list(dict.fromkeys(word for word in written if fold(word) in absent))
+    return list(
+        dict.fromkeys(word for word in written if fold(word) in absent and not _UNSPACED.search(word))
+    )
 
 
 def question_words(question: str, corpus: Corpus) -> Words:

@@ -154,13 +154,13 @@ def test_a_question_of_one_year_is_not_answered_by_another(
 
 def test_missing_words_are_given_as_they_are_written() -> None:
     asked = Words(
-        groups=(frozenset({"salari"}), frozenset({"marit"}), frozenset({"mani"})),
-        idf=(6.0, 3.0, 4.0),
-        surfaces=("salary", "marit", "many"),
+        groups=tuple(frozenset({term}) for term in ("salari", "marit", "mani", "compar", "\u6e29\u5ba4")),
+        idf=(6.0, 5.0, 4.0, 2.0, 6.0),
+        surfaces=("salary", "marit", "many", "compare", "\u6e29\u5ba4"),
         unknown=frozenset({0}),
         languages=("en",),
     )
-    question = "How many? What is Marit's Salary, `salary`?"
+    question = "How many? Compare Marit's Salary, `salary`, \u6e29\u5ba4"
     assert missing_words(question, asked, ["Marit sails."]) == ["Salary"]
     assert missing_words(question, asked, ["Marit has a salary."]) == []
 
