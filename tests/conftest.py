@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ def scripted_server() -> Iterator[ScriptedServer]:
         yield server
 
 
+SOAK_TIMEOUT_S = 3_600  # of a long form that names none
 ORDER = ("unit", "integration", "browser")
 
 
@@ -29,3 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Quick tests first; browser tests last, for Playwright's own event loop then runs until the end."""
     root = Path(__file__).parent
     items.sort(key=lambda item: ORDER.index(item.path.relative_to(root).parts[0]))
+    if os.environ.get("GRAPH_AGENT_SOAK"):
+        for item in items:
+            if item.get_closest_marker("soak") and not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(SOAK_TIMEOUT_S))
