@@ -16,6 +16,8 @@ from graph_agent.store.guard_patterns import (
     check_labels_added_by_optional,
     check_labels_of_long_relationships,
     check_repeated_relationships,
+    check_tests_on_two_labels,
+    check_untyped_hops,
 )
 
 # 4.22.1 is known not to have the fault of pattern comprehensions; unknown versions are taken to have it.
@@ -46,6 +48,8 @@ def check_deviations(structure: Structure, engine_version: int | None) -> None:
     check_labels_of_long_relationships(structure, patterns, engine_version)
     check_labels_added_by_optional(structure)
     check_repeated_relationships(structure, patterns)
+    check_tests_on_two_labels(structure, patterns, engine_version)
+    check_untyped_hops(structure, patterns, engine_version)
 
 
 def check_loop_names(structure: Structure) -> None:

@@ -1,7 +1,6 @@
 """Patterns that kill an engine: labels and variables that its planner puts together wrongly.
 
-All were found by running generated patterns, and each refusal's remedy was run as well. FalkorDB 4.16.3 dies of all
-three kinds, 4.22.1 of the second (with a condition) and the third.
+All were found by running generated patterns on FalkorDB 4.16.3 and 4.22.1, and each refusal's remedy was run as well.
 """
 
 from __future__ import annotations
@@ -13,15 +12,16 @@ from graph_agent.store.cypher_patterns import Pattern, relationship_end
 from graph_agent.store.cypher_structure import Structure
 from graph_agent.store.cypher_tokens import Token
 
-_LOOPS_SAFE_FROM = 42201
+_SAFE_FROM = 42201
+_HOPS_SAFE_BELOW = 42200
 
 
 def check_labels_of_long_relationships(
     structure: Structure, patterns: Sequence[Pattern], engine_version: int | None
 ) -> None:
-    """`*` beside a node of two labels, from a node to itself or with a condition on the relationship."""
+    """`*` beside a node of two labels: from a node to itself, with a condition on it, or `*2` in a named path."""
     labels = _labels(structure, patterns)
-    loops_are_safe = engine_version is not None and engine_version >= _LOOPS_SAFE_FROM
+    loops_are_safe = engine_version is not None and engine_version >= _SAFE_FROM
     for pattern in patterns:
         for left, relationship, right in _steps(structure, pattern):
             if not any(structure.sign(at, "*") for at in _top(structure, relationship)):
@@ -30,9 +30,16 @@ def check_labels_of_long_relationships(
             if all(len(own | labels.get(name, set())) < 2 for name, own in ends):
                 continue
             loop = bool(ends[0][0]) and ends[0][0] == ends[1][0]
-            if (loop and not loops_are_safe) or _has_condition(structure, pattern, relationship):
+            fixed = _is_fixed_in_a_path(structure, pattern, relationship)
+            if (loop and not loops_are_safe) or fixed or _has_condition(structure, pattern, relationship):
                 token = structure.tokens[relationship]
-                why = "from a node to itself" if loop else "with a condition on it"
+                why = (
+                    "from a node to itself"
+                    if loop
+                    else "in a named path"
+                    if fixed
+                    else "with a condition on it"
+                )
                 raise _kills(
                     f"A relationship of variable length {why} beside a node of two labels", token,
                     "Leave one label in the pattern and test the other: "
@@ -40,22 +47,59 @@ def check_labels_of_long_relationships(
                 )  # fmt: skip
 
 
+def check_tests_on_two_labels(
+    structure: Structure, patterns: Sequence[Pattern], engine_version: int | None
+) -> None:
+    """`MATCH (a:One:Two) WHERE (a)-->()`: a pattern tested on a node that MATCH gave two labels kills 4.16.3."""
+    if engine_version is not None and engine_version >= _SAFE_FROM:
+        return
+    labels = _labels(structure, [])
+    for pattern in patterns:
+        if pattern.kind not in {"condition", "tested"} or structure.parts[pattern.start] != "WHERE":
+            continue
+        for index in range(pattern.start, pattern.stop):
+            if structure.kinds.get(index) != "group" or len(labels.get(_variable(structure, index), ())) < 2:
+                continue
+            name = _variable(structure, index)
+            raise _kills(
+                f"A pattern in WHERE with `{name}`, which MATCH gives two labels,", structure.tokens[index],
+                f"Leave one label in MATCH and test the other: MATCH ({name}:One) WHERE {name}:Two AND ({name})-->().",
+            )  # fmt: skip
+
+
+def check_untyped_hops(structure: Structure, patterns: Sequence[Pattern], engine_version: int | None) -> None:
+    """`-[*2]->`, a number of hops without a type: beside labels it kills 4.22.1."""
+    if engine_version is not None and engine_version < _HOPS_SAFE_BELOW:
+        return
+    for pattern in patterns:
+        for _, relationship, _ in _steps(structure, pattern):
+            typed = any(structure.roles[at] == "label" for at in _top(structure, relationship))
+            if not typed and _is_fixed(structure, relationship):
+                raise _kills(
+                    "A fixed number of hops without a type", structure.tokens[relationship],
+                    "Name the types, -[:KNOWS*2]->, or write the hops out: (a)-->()-->(b).",
+                )  # fmt: skip
+
+
 def check_labels_added_by_optional(structure: Structure) -> None:
-    """OPTIONAL MATCH that gives a bound variable of one label another one."""
+    """OPTIONAL MATCH, or a MATCH behind CALL, that gives a bound variable of one label another one: kills 4.16.3."""
     bound: dict[str, set[str]] = {}
+    called = False
     for index in range(len(structure.tokens)):
         if structure.roles[index] == "clause" and structure.word(index) in {"WITH", "UNION"}:
             bound.clear()
+            called = False
+        called = called or (structure.roles[index] == "clause" and structure.word(index) == "CALL")
         if structure.kinds.get(index) != "group" or not _matched(structure, index):
             continue
         name, labels = _node(structure, index)
         if not name:
             continue
         optional = structure.keyword(structure.starts[index] - 1) == "OPTIONAL"
-        if optional and bound.get(name) and not labels <= bound[name]:
+        if (optional or called) and bound.get(name) and not labels <= bound[name]:
             raise _kills(
-                f"OPTIONAL MATCH that gives `{name}` another label", structure.tokens[index],
-                f"Test the label instead: OPTIONAL MATCH ({name})-->(x) WHERE {name}:Label, or write WITH {name} before.",
+                f"A later MATCH that gives `{name}` another label", structure.tokens[index],
+                f"Test the label instead: MATCH ({name})-->(x) WHERE {name}:Label, or write WITH {name} before.",
             )  # fmt: skip
         if not optional:
             bound.setdefault(name, set()).update(labels)
@@ -122,6 +166,21 @@ def _labels(structure: Structure, patterns: Sequence[Pattern]) -> dict[str, set[
             if name:
                 found.setdefault(name, set()).update(labels)
     return found
+
+
+def _is_fixed_in_a_path(structure: Structure, pattern: Pattern, relationship: int) -> bool:
+    """`p = ()-[*2]->()`: one length only, and the path has a name."""
+    named = pattern.kind == "clause" and structure.sign(pattern.start - 1, "=")
+    return named and _is_fixed(structure, relationship)
+
+
+def _is_fixed(structure: Structure, relationship: int) -> bool:
+    """`*2` or `*2..2`."""
+    star = next((at for at in _top(structure, relationship) if structure.sign(at, "*")), -2)
+    first, last = structure.token(star + 1), structure.token(star + 3)
+    if star < 0 or first is None or first.kind != "number":
+        return False
+    return not structure.sign(star + 2, "..") or (last is not None and last.text == first.text)
 
 
 def _has_condition(structure: Structure, pattern: Pattern, relationship: int) -> bool:
