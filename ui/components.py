@@ -90,6 +90,10 @@ def told(handler: Handler) -> Handler:
 
 
 def data_of(event: gr.EventData) -> dict[str, str]:
-    """What a click sent along: the data attributes of its element, and the fields of its form."""
+    """What a click sent along: the data attributes of its element, and the fields of its form; true is "true"."""
     found = event._data if isinstance(event._data, dict) else {}
-    return {str(name): str(value) for name, value in found.items() if value is not None}
+    return {str(name): _word(value) for name, value in found.items() if value is not None}
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -8,7 +8,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from page_driver import turn_to
+from page_driver import Site, turn_to
+
+from graph_agent.ui.figure import DARK
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -86,3 +88,17 @@ def test_the_schema_writes_queries(page: Page) -> None:
     page.wait_for_function("document.querySelector('#cypher textarea').value.startsWith('MATCH (n:Folder)')")
     page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_selector("#result tbody tr")
+
+
+def test_the_picture_has_the_colours_of_the_theme(page: Page, site: Site) -> None:
+    page.evaluate("() => localStorage.setItem('graph-agent-theme', 'dark')")
+    page.goto(site.url)
+    turn_to(page, "Graph")
+    first = "() => document.querySelector('#picture .js-plotly-plot')?.layout?.font?.color"
+    page.wait_for_function(f"({first})() === '{DARK.text}'")
+    turn_to(page, "Documents")
+    page.locator("#tree .document", has_text="Glossary").locator(".open").click()
+    page.locator("#reader button", has_text="Show in graph").click()
+    page.wait_for_selector("#node h2:has-text('Around Glossary')")
+    page.wait_for_function(f"({first})() === '{DARK.text}'")
+    page.evaluate("() => localStorage.removeItem('graph-agent-theme')")

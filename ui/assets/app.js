@@ -66,7 +66,7 @@ window.graphAgent = (() => {
    */
   function actions(element, trigger, events = [], local = {}) {
     const send = (source, extra = {}) => {
-      const data = { dark: document.body.classList.contains("dark"), ...source.dataset, ...extra };
+      const data = { dark: isDark(), ...source.dataset, ...extra };
       const mine = local[data.do];
       if (mine && mine(source, data) !== true) return;
       trigger(events.includes(data.do) ? data.do : "act", data);
@@ -376,8 +376,7 @@ window.graphAgent = (() => {
 
   /** Beside the picture of the graph: clicks on circles come here, too. */
   function graphPanel(element, trigger, watch, props, events) {
-    const dark = () => String(document.body.classList.contains("dark"));
-    panel(element, trigger, watch, props, events, { local: { close: () => trigger("whole", { dark: dark() }) } });
+    panel(element, trigger, watch, props, events, { local: { close: () => trigger("whole", { dark: isDark() }) } });
     const bind = () => {
       const plot = document.querySelector("#picture .js-plotly-plot");
       if (!plot || plot.dataset.bound || !plot.on) return;
@@ -389,11 +388,17 @@ window.graphAgent = (() => {
     };
     const holder = byId("picture");
     if (holder) new MutationObserver(bind).observe(holder, { childList: true, subtree: true, attributes: true, attributeFilter: ["class"] });
-    window.addEventListener("graph-agent-theme", () => trigger("theme", { dark: dark() }));
-    if (!props.value) trigger("whole", { dark: dark() });
+    window.addEventListener("graph-agent-theme", () => trigger("theme", { dark: isDark() }));
+    if (!props.value) trigger("whole", { dark: isDark() });
   }
 
   // ---------------------------------------------------------------- the whole page
+
+  /** The theme as it is, or as it is about to be: parts of the page begin before the header has set it. */
+  function isDark() {
+    const wanted = localStorage.getItem("graph-agent-theme");
+    return wanted ? wanted === "dark" : document.body.classList.contains("dark");
+  }
 
   function setTheme(dark) {
     document.body.classList.toggle("dark", dark);
@@ -402,14 +407,13 @@ window.graphAgent = (() => {
   }
 
   function header(element, trigger, watch, props) {
-    const wanted = localStorage.getItem("graph-agent-theme");
-    if (wanted) setTheme(wanted === "dark");
+    if (localStorage.getItem("graph-agent-theme")) setTheme(isDark());
     document.documentElement.style.colorScheme = document.body.classList.contains("dark") ? "dark" : "light";
     element.addEventListener("click", (event) => {
       const source = event.target.closest("[data-do]");
       if (!source) return;
       if (source.dataset.do === "theme") {
-        const dark = !document.body.classList.contains("dark");
+        const dark = !isDark();
         localStorage.setItem("graph-agent-theme", dark ? "dark" : "light");
         setTheme(dark);
       } else if (source.dataset.do === "list") {
