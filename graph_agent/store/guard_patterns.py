@@ -169,9 +169,9 @@ def _labels(structure: Structure, patterns: Sequence[Pattern]) -> dict[str, set[
 
 
 def _is_fixed_in_a_path(structure: Structure, pattern: Pattern, relationship: int) -> bool:
-    """`p = ()-[*2]->()`: one length only, and the path has a name."""
+    """`p = ()-[*2]->()`: one length only, and the path has a name or is a comprehension's."""
     named = pattern.kind == "clause" and structure.sign(pattern.start - 1, "=")
-    return named and _is_fixed(structure, relationship)
+    return (named or pattern.kind == "comprehension") and _is_fixed(structure, relationship)
 
 
 def _is_fixed(structure: Structure, relationship: int) -> bool:
