@@ -69,9 +69,7 @@ def in_process(settings: Settings, body: str) -> subprocess.Popen[str]:
     """Another process with a graph open on the same data folder."""
     program = f"""
         from graph_agent.settings import load_settings
-        from graph_agent.store import DocumentGraph, embedded
-from graph_agent.store.maintenance import compact
-from graph_agent.store.schema import rebuild_vector_index
+        from graph_agent.store import DocumentGraph
         import os, signal, sys, time
         graph = DocumentGraph.open(load_settings(data={str(settings.data)!r}))
         print("open", graph.connection.lease.process_id(), flush=True)
