@@ -58,11 +58,13 @@ def check_tests_on_two_labels(
         if pattern.kind not in {"condition", "tested"} or structure.parts[pattern.start] != "WHERE":
             continue
         for index in range(pattern.start, pattern.stop):
-            if structure.kinds.get(index) != "group" or len(labels.get(_variable(structure, index), ())) < 2:
+            if structure.kinds.get(index) != "group":
                 continue
-            name = _variable(structure, index)
+            name, own = _node(structure, index)
+            if not name or (len(labels.get(name, ())) < 2 and len(own) < 2):
+                continue
             raise _kills(
-                f"A pattern in WHERE with `{name}`, which MATCH gives two labels,", structure.tokens[index],
+                f"A pattern in WHERE with `{name}`, which has two labels,", structure.tokens[index],
                 f"Leave one label in MATCH and test the other: MATCH ({name}:One) WHERE {name}:Two AND ({name})-->().",
             )  # fmt: skip
 
@@ -107,17 +109,21 @@ def check_labels_added_by_optional(structure: Structure) -> None:
 
 def check_repeated_relationships(structure: Structure, patterns: Sequence[Pattern]) -> None:
     """The same variable for two relationships of a pattern in an expression; in MATCH the engine says so itself."""
+    matched: set[str] = set()
     for pattern in patterns:
         seen: set[str] = set()
         for _, relationship, _ in _steps(structure, pattern):
             name = _variable(structure, relationship)
-            if name in seen and pattern.kind != "clause":
+            long = any(structure.sign(at, "*") for at in _top(structure, relationship))
+            if pattern.kind != "clause" and (name in seen or (long and name in matched)):
                 raise _kills(
-                    f"The variable `{name}` for two relationships of one pattern",
+                    f"The variable `{name}` for two relationships",
                     structure.tokens[relationship],
                     "Give each relationship a variable of its own, or none.",
                 )
             seen |= {name} - {""}
+        if pattern.kind == "clause":
+            matched |= seen
 
 
 def _steps(structure: Structure, pattern: Pattern) -> Iterator[tuple[int, int, int]]:

@@ -28,6 +28,7 @@ KILLERS = [
     ({V416}, "MATCH (a:N:M) WHERE NOT ()-[:R]->(a:N) RETURN a", "MATCH (a:N) WHERE a:M AND NOT ()-[:R]->(a) RETURN a"),
     ({V416}, "MATCH (a:M {i: 2})--() OPTIONAL MATCH (a:N)--() RETURN 1", "MATCH (a:M {i: 2})--() WITH a OPTIONAL MATCH (a:N)--() RETURN 1"),
     ({V416, V422}, "MATCH (n) RETURN [(:N)<-[s:R]-(a)<-[s:R]-(:Q) | 1] AS l", "MATCH (n) RETURN [(:N)<-[s:R]-(a)<-[t:R]-(:Q) | 1] AS l"),
+    ({V416}, "MATCH (c:N:M)-[s:R*2]-(b) RETURN [({i: 1})-[s*2]->(b {i: 1}) | 1] AS l", "MATCH (c:N:M)-[s:R*2]-(b) RETURN [({i: 1})-[t:R*1..2]->(b {i: 1}) | 1] AS l"),
     ({V422}, "MATCH ()-[*2]-(:M)--() RETURN 1", "MATCH ()-[:R*2]-(:M)--() RETURN 1"),
 ]  # fmt: skip
 HARMLESS = [
@@ -153,5 +154,5 @@ def test_random_patterns_never_kill(tmp_path_factory: pytest.TempPathFactory) ->
             engine = Engine(tmp_path_factory.mktemp("e"))
         assert time.monotonic() - began < 10, text
     engine.stop()
-    assert not deaths
+    assert not deaths, "\n".join(deaths)
     assert ran > 20
