@@ -131,7 +131,9 @@ def test_statements(text: str, expected: list[str]) -> None:
 
 
 def test_headings_of_both_kinds_are_no_sentences_and_breaks_are_nothing() -> None:
-    text = "Swaps\n=====\n\nAsk first.\n\nOf two\nlines\n---\n\nThen go.\n\n---\n* * *\n\n## Last\n\n- a\n- b\n"
+    text = (
+        "Swaps\n=====\n\nAsk first.\n\nOf two\nlines\n---\n\nThen go.\n\n---\n* * *\n\n## Last\n\n- a\n- b\n"
+    )
     found = [(one.kind, one.of(text)) for one in statements(text)]
     assert found == [
         ("heading", "Swaps\n====="),
