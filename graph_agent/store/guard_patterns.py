@@ -21,6 +21,7 @@ def check_labels_of_long_relationships(
 ) -> None:
     """`*` beside a node of two labels: from a node to itself, with a condition on it, or `*2` in a named path."""
     labels = _labels(structure, patterns)
+    expressions = any(pattern.kind != "clause" for pattern in patterns)
     loops_are_safe = engine_version is not None and engine_version >= _SAFE_FROM
     for pattern in patterns:
         for left, relationship, right in _steps(structure, pattern):
@@ -30,13 +31,13 @@ def check_labels_of_long_relationships(
             if all(len(own | labels.get(name, set())) < 2 for name, own in ends):
                 continue
             loop = bool(ends[0][0]) and ends[0][0] == ends[1][0]
-            fixed = _is_fixed_in_a_path(structure, pattern, relationship)
+            fixed = _is_fixed_in_a_path(structure, pattern, relationship, expressions=expressions)
             if (loop and not loops_are_safe) or fixed or _has_condition(structure, pattern, relationship):
                 token = structure.tokens[relationship]
                 why = (
                     "from a node to itself"
                     if loop
-                    else "in a named path"
+                    else "in a path that is kept"
                     if fixed
                     else "with a condition on it"
                 )
@@ -61,7 +62,7 @@ def check_tests_on_two_labels(
             if structure.kinds.get(index) != "group":
                 continue
             name, own = _node(structure, index)
-            if not name or (len(labels.get(name, ())) < 2 and len(own) < 2):
+            if not name or len(own | labels.get(name, set())) < 2:
                 continue
             raise _kills(
                 f"A pattern in WHERE with `{name}`, which has two labels,", structure.tokens[index],
@@ -174,9 +175,12 @@ def _labels(structure: Structure, patterns: Sequence[Pattern]) -> dict[str, set[
     return found
 
 
-def _is_fixed_in_a_path(structure: Structure, pattern: Pattern, relationship: int) -> bool:
-    """`p = ()-[*2]->()`: one length only, and the path has a name or is a comprehension's."""
+def _is_fixed_in_a_path(
+    structure: Structure, pattern: Pattern, relationship: int, *, expressions: bool
+) -> bool:
+    """`p = ()-[*2]->()`: one length only, and the path has a name or is a comprehension's, or its relationship has one beside `expressions`."""
     named = pattern.kind == "clause" and structure.sign(pattern.start - 1, "=")
+    named = named or (expressions and bool(_variable(structure, relationship)))
     return (named or pattern.kind == "comprehension") and _is_fixed(structure, relationship)
 
 

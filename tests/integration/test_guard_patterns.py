@@ -28,14 +28,16 @@ KILLERS = [
     ({V416}, "MATCH (a:N:M) WHERE NOT ()-[:R]->(a:N) RETURN a", "MATCH (a:N) WHERE a:M AND NOT ()-[:R]->(a) RETURN a"),
     ({V416}, "MATCH (a:M {i: 2})--() OPTIONAL MATCH (a:N)--() RETURN 1", "MATCH (a:M {i: 2})--() WITH a OPTIONAL MATCH (a:N)--() RETURN 1"),
     ({V416, V422}, "MATCH (n) RETURN [(:N)<-[s:R]-(a)<-[s:R]-(:Q) | 1] AS l", "MATCH (n) RETURN [(:N)<-[s:R]-(a)<-[t:R]-(:Q) | 1] AS l"),
-    ({V416}, "MATCH (c:N:M)-[s:R*2]-(b) RETURN [({i: 1})-[s*2]->(b {i: 1}) | 1] AS l", "MATCH (c:N:M)-[s:R*2]-(b) RETURN [({i: 1})-[t:R*1..2]->(b {i: 1}) | 1] AS l"),
+    ({V416}, "MATCH (c:N:M)-[s:R*2]-(b) RETURN [({i: 1})-[s*2]->(b {i: 1}) | 1] AS l", "MATCH (c:N)-[s:R*2]-(b) WHERE c:M RETURN [({i: 1})-[t:R*1..2]->(b {i: 1}) | 1] AS l"),
+    ({V416}, "MATCH (a:M {i: 2})<--(b) WHERE (a:N)-->(b) RETURN count(*)", "MATCH (a:M {i: 2})<--(b) WHERE a:N AND (a)-->(b) RETURN count(*)"),
+    ({V416}, "MATCH (a:N:M)-[s:R*2]->() WITH * RETURN [()--() | 1] AS l", "MATCH (a:N)-[s:R*2]->() WHERE a:M WITH * RETURN [()--() | 1] AS l"),
     ({V422}, "MATCH ()-[*2]-(:M)--() RETURN 1", "MATCH ()-[:R*2]-(:M)--() RETURN 1"),
 ]  # fmt: skip
 HARMLESS = [
     "MATCH (a:N:M) RETURN a", "MATCH (a:N:M)-->(b) RETURN b", "MATCH (a:N:M)-[:R*1..3]->(b:N) RETURN b",
     "MATCH p = (a:N:M)-[:R*1..3]-(b) RETURN nodes(p)", "MATCH (a:N)-[:R*1..3]->(a) RETURN a", "MATCH (a:N)-[:R*]->(a:N) RETURN a",
     "MATCH (a:N)-[:R*1..2 {w: 1}]->(b:M) RETURN b", "MATCH (a:N) OPTIONAL MATCH (a:N)-->(b) RETURN b",
-    "MATCH (a:N) WITH a OPTIONAL MATCH (a:M) RETURN a", "MATCH (a:N) WHERE (a:M)-->() RETURN a", "MATCH (a:N)-[:R*2]->(b) RETURN b",
+    "MATCH (a:N) WITH a OPTIONAL MATCH (a:M) RETURN a", "MATCH (a:N)-[:R*2]->(b) RETURN b",
     "MATCH (a:N:M) RETURN size([(a)-->(b) | b]) AS n", "MATCH (a:N:M) WITH a.i AS i, a WHERE i > 1 RETURN i",
     "MATCH (n) RETURN [(n)-[s:R]->(a)-[t:R]->(b) | b.i] AS l",
 ]  # fmt: skip
