@@ -72,7 +72,7 @@ class ArchiveWriter:
     def finish(self, facts: Mapping[str, Any]) -> int:
         """Write the manifest, bring everything to the disk, give the file its name; returns its size in bytes."""
         manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, **facts, "entries": self._entries}
-        manifest["sha256"] = _seal(manifest)
+        manifest["sha256"] = seal(manifest)
         with _told(self.path, "written"):
             self._zip.writestr(_info(MANIFEST), orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
             self._zip.close()
@@ -183,7 +183,7 @@ class ArchiveReader:
                 f"It takes graph-agent {manifest.get('written_by', '')} or newer: pip install --upgrade graph-agent",
             )
         sealed = manifest.pop("sha256", None)
-        if sealed != _seal(manifest) or not isinstance(manifest.get("entries"), dict):
+        if sealed != seal(manifest) or not isinstance(manifest.get("entries"), dict):
             raise self._damaged("its manifest was altered")
         for name in manifest["entries"]:
             if name != str(PurePosixPath(name)) or name.startswith("/") or ".." in PurePosixPath(name).parts:
@@ -235,5 +235,6 @@ def _info(name: str, *, compress: bool = True) -> zipfile.ZipInfo:
     return info
 
 
-def _seal(manifest: Mapping[str, Any]) -> str:
+def seal(manifest: Mapping[str, Any]) -> str:
+    """SHA-256 of a manifest without its seal; tells damage, not forgery."""
     return hashlib.sha256(orjson.dumps(manifest, option=orjson.OPT_SORT_KEYS)).hexdigest()

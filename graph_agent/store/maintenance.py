@@ -48,25 +48,19 @@ def tidy_after_writing(graph: DocumentGraph, dimension: int) -> None:
 
 @contextlib.contextmanager
 def vector_index_put_aside(graph: DocumentGraph) -> Iterator[None]:
-    """Do something large to an embedded engine without the graph's vector index, which is built again after it.
+    """Let an embedded engine write a snapshot without vector indexes, which are built again after it.
 
-    A copy of the graph would build one, too, which takes seven times as long as copying the rest. Searches go on by
-    what is held in memory, or by a scan. After it the append-only file is shortened if it has grown.
+    Loading one with them takes seven times as long. Searches go on by what is held in memory, or by a scan.
     """
     meta = read_meta(graph)
-    if meta is None or graph.connection.lease is None:
-        yield
-        return
-    had = has_vector_index(graph)
+    had = meta is not None and has_vector_index(graph)
     drop_vector_index(graph)
     try:
-        yield
+        with _without_vector_indexes(graph):
+            yield
     finally:
         try:
-            if _has_grown(graph.connection):
-                with _without_vector_indexes(graph):
-                    compact(graph.connection)
-            if had:
+            if had and meta is not None:
                 rebuild_vector_index(graph, meta.dimension)
         except (GraphAgentError, RedisError) as error:
             log.warning("The vector index of graph %s was not built again: %s", graph.name, error)

@@ -27,7 +27,7 @@ from graph_agent.ingest import sync
 from graph_agent.ingest.report import Silent
 from graph_agent.settings import load_settings
 from graph_agent.store import DocumentGraph, moving
-from graph_agent.store.archive import MANIFEST
+from graph_agent.store.archive import MANIFEST, seal
 from graph_agent.store.locking import LOCK, sync_lock
 from graph_agent.store.schema import indexes, read_meta
 from graph_agent.store.snapshots import snapshot
@@ -291,10 +291,18 @@ def test_a_damaged_backup_is_named_and_changes_nothing(
 
 
 def test_a_newer_backup_is_refused_with_the_version_it_takes(
-    empty_graph: DocumentGraph, other: DocumentGraph, tmp_path: Path
+    documents: DocumentGraph, other: DocumentGraph, tmp_path: Path
 ) -> None:
-    empty_graph.write("CREATE (:GraphMeta {schema_version: 99, written_by: '9.8.7', graph_version: 1})")
-    moving.backup(empty_graph, tmp_path / "b.zip", Silent(), files=False)
+    def newer(name: str, data: bytes) -> bytes:
+        if name != MANIFEST:
+            return data
+        manifest = json.loads(data)
+        del manifest["sha256"]
+        manifest |= {"schema_version": 99, "schema_written_by": "9.8.7"}
+        return json.dumps({**manifest, "sha256": seal(manifest)}).encode()
+
+    moving.backup(documents, tmp_path / "b.zip", Silent(), files=False)
+    rewrite(tmp_path / "b.zip", newer)
     with pytest.raises(ConfigurationError, match=r"schema version 99.*9\.8\.7"):
         moving.restore(other, tmp_path / "b.zip", Silent(), files=False)
     assert not other.exists()
@@ -370,6 +378,8 @@ def test_a_copy_to_a_server_is_the_same(documents: DocumentGraph, tmp_path: Path
             moving.copy(documents, target, Silent())
         moving.copy(documents, target, Silent(), replace=True)
         is_the_same(documents, target)
+        with pytest.raises(SyncInProgress), sync_lock(target, name=LOCK):
+            moving.copy(documents, target, Silent(), replace=True)
         # and back
         back = documents.select("moved-back")
         with contextlib.ExitStack() as undo:

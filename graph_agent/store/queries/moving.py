@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 COUNT = "MATCH (n) RETURN count(n)"
+SIZES = "MATCH (n) WITH count(n) AS nodes OPTIONAL MATCH ()-[e]->() RETURN nodes, count(e)"
 SPAN = "MATCH (n) RETURN max(id(n))"
 
 # Types that the client's values do not tell apart (a vector from a list of floats), or that JSON lacks.
