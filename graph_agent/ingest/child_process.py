@@ -29,6 +29,12 @@ FRAME = struct.Struct(">IQ")
 """Lengths of the JSON header and of the bytes after it."""
 
 START_S = 20.0  # a cold child imports its parsers; charged to no file
+_INHERITED = {
+    *("PATH", "HOME", "LANG", "LANGUAGE", "TZ"),
+    *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE"),
+    "TESSDATA_PREFIX",
+}
+"""What a child gets of this process's environment, with LC_*: what starts programs and finds their files."""
 _MAX_HEADER = 1_024 * MEGABYTE
 _PIPE = 1 << 18
 
@@ -49,7 +55,8 @@ class ChildProcess:
     Args:
         module: run with `python -m`; it calls `serve`.
         setup: sent first; the child answers when it is ready to work.
-        environment: variables besides this process's own.
+        environment: variables besides those of this process that are harmless: it reads files that nobody
+            vouches for, so keys and passwords are kept from it.
         patience_s: how long the start may take.
 
     Raises:
@@ -65,7 +72,12 @@ class ChildProcess:
         patience_s: float = START_S,
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="graph-agent-", ignore_cleanup_errors=True)
-        variables = {**os.environ, "TMPDIR": self._folder.name, "OMP_NUM_THREADS": "1", **(environment or {})}
+        variables = {
+            **{name: value for name, value in os.environ.items() if _is_harmless(name)},
+            "TMPDIR": self._folder.name,
+            "OMP_NUM_THREADS": "1",
+            **(environment or {}),
+        }
         home = str(Path(graph_agent.__file__).parent.parent)  # found also when run from a checkout
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), home]))
         self._process = subprocess.Popen(
@@ -188,6 +200,10 @@ class ChildProcess:
                     raise ChildLost(late=False)
                 buffer += block
         return bytes(buffer)
+
+
+def _is_harmless(name: str) -> bool:
+    return name in _INHERITED or name.startswith("LC_")
 
 
 class Channel:

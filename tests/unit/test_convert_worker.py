@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -124,3 +125,20 @@ def test_lone_surrogates_and_odd_names_do_not_break_the_frames() -> None:
     with ConversionWorker() as worker:
         result = worker.convert(b'{"a": "\\ud800 x"}', "caf\udce9\n.json")
         result.markdown.encode("utf-8")
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/environ").exists(), reason="needs /proc to read a process's environment"
+)
+def test_keys_and_passwords_are_kept_from_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = ("OPENAI_API_KEY", "GRAPH_AGENT_FALKORDB_URL", "GRAPH_AGENT_PASSWORDS", "SOME_CLOUD_TOKEN")
+    for name in secrets:
+        monkeypatch.setenv(name, "do-not-show-this")
+    monkeypatch.setenv("LC_CTYPE", "C.UTF-8")
+    with ConversionWorker() as worker:
+        assert worker.convert(CSV, "a.csv") == convert(CSV, "a.csv")
+        given = Path(f"/proc/{child_of(worker)}/environ").read_bytes()
+    names = {entry.partition(b"=")[0].decode() for entry in given.split(b"\0")}
+    assert b"do-not-show-this" not in given
+    assert not names & set(secrets)
+    assert {"PATH", "LC_CTYPE", "TMPDIR"} <= names
