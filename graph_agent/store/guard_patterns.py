@@ -178,10 +178,10 @@ def _labels(structure: Structure, patterns: Sequence[Pattern]) -> dict[str, set[
 def _is_fixed_in_a_path(
     structure: Structure, pattern: Pattern, relationship: int, *, expressions: bool
 ) -> bool:
-    """`p = ()-[*2]->()`: one length only, and the path has a name or is a comprehension's, or its relationship has one beside `expressions`."""
+    """`p = ()-[*2]->()`: one length only, and the path has a name or it stands in an expression, or its relationship has one beside `expressions`."""
     named = pattern.kind == "clause" and structure.sign(pattern.start - 1, "=")
     named = named or (expressions and bool(_variable(structure, relationship)))
-    return (named or pattern.kind == "comprehension") and _is_fixed(structure, relationship)
+    return (named or pattern.kind != "clause") and _is_fixed(structure, relationship)
 
 
 def _is_fixed(structure: Structure, relationship: int) -> bool:
