@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graph_agent.errors import QueryRefused
+from graph_agent.store.cypher_loops import loop_variable
 from graph_agent.store.cypher_structure import Structure
 from graph_agent.store.cypher_tokens import Token
-from graph_agent.store.guard_deviations import AGGREGATES, loop_variable
+from graph_agent.store.guard_deviations import AGGREGATES
 
 STEP_LIMIT = 2_000_000  # about a second of either engine
 GROWTH_LIMIT = 100_000

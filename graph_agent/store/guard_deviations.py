@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graph_agent.errors import QueryRefused
+from graph_agent.store.cypher_loops import bound_by_loop, in_source, is_reduce, loop_variable
 from graph_agent.store.cypher_patterns import Pattern, find_patterns
 from graph_agent.store.cypher_structure import Structure
 from graph_agent.store.cypher_tokens import Token
+from graph_agent.store.guard_loops import check_loops_behind_with
 from graph_agent.store.guard_patterns import (
     check_labels_added_by_optional,
     check_labels_of_long_relationships,
@@ -42,6 +44,7 @@ def check_deviations(structure: Structure, engine_version: int | None) -> None:
     check_reduce_names(structure)
     check_nested_patterns(structure, patterns, engine_version)
     check_loop_patterns(structure, patterns)
+    check_loops_behind_with(structure, engine_version)
     check_exclusive_or(structure, patterns)
     check_aggregates(structure)
     check_chains(structure)
@@ -59,12 +62,12 @@ def check_loop_names(structure: Structure) -> None:
         outer = structure.openers[opener]
         while variable is not None and outer >= 0:
             shadowed = outer in structure.loops and loop_variable(structure, outer)
-            reduces = _is_reduce(structure, opener) or _is_reduce(structure, outer)
+            reduces = is_reduce(structure, opener) or is_reduce(structure, outer)
             if (
                 shadowed
                 and shadowed.name == variable.name
                 and reduces
-                and not _in_source(structure, outer, opener)
+                and not in_source(structure, outer, opener)
             ):
                 raise _reused(
                     variable, f"is the variable of a loop around this one, too (position {variable.start})"
@@ -83,11 +86,11 @@ def check_reduce_names(structure: Structure) -> None:
             places.setdefault(token.name, []).append(index)
     for opener in sorted(structure.loops):
         variable = loop_variable(structure, opener)
-        if variable is None or not _is_reduce(structure, opener):
+        if variable is None or not is_reduce(structure, opener):
             continue
         for index in places[variable.name]:
             token = structure.tokens[index]
-            if not structure.sign(index + 1, "(") and not _bound_by_loop(structure, index, variable.name):
+            if not structure.sign(index + 1, "(") and not bound_by_loop(structure, index, variable.name):
                 raise _reused(
                     token, f"is the loop variable of a reduce() as well as a name at position {token.start}"
                 )
@@ -105,49 +108,6 @@ def _reused(token: Token, what: str) -> QueryRefused:
 
 def _suggest(name: str) -> str:
     return f"{name}_item" if name.isidentifier() else "item_1"
-
-
-def _bound_by_loop(structure: Structure, index: int, name: str) -> bool:
-    opener = structure.openers[index]
-    while opener >= 0:
-        if opener in structure.loops:
-            variable = loop_variable(structure, opener)
-            if variable is not None and variable.name == name and not _in_source(structure, opener, index):
-                return True
-        opener = structure.openers[opener]
-    return False
-
-
-def _in_source(structure: Structure, opener: int, index: int) -> bool:
-    """Whether a token stands in the list a loop runs over (where its variable is not yet bound)."""
-    start = _variable_index(structure, opener)
-    if index <= start:
-        return index < start
-    for position in range(start, index):
-        if structure.openers[position] == opener and (
-            structure.sign(position, "|") or structure.keyword(position) == "WHERE"
-        ):
-            return False
-    return True
-
-
-def _is_reduce(structure: Structure, opener: int) -> bool:
-    return structure.word(opener - 1) == "REDUCE" and structure.sign(opener, "(")
-
-
-def _variable_index(structure: Structure, opener: int) -> int:
-    if not _is_reduce(structure, opener):
-        return opener + 1
-    inside = structure.inside(opener)
-    pieces = list(structure.split(inside.start, inside.stop, ","))
-    return pieces[1][0] if len(pieces) > 1 else opener + 1
-
-
-def loop_variable(structure: Structure, opener: int) -> Token | None:
-    """The variable of a list comprehension, quantifier or reduce, given the index of its bracket."""
-    index = _variable_index(structure, opener)
-    token = structure.token(index)
-    return token if token is not None and token.name and structure.word(index + 1) == "IN" else None
 
 
 def check_nested_patterns(structure: Structure, patterns: list[Pattern], engine_version: int | None) -> None:
@@ -195,7 +155,7 @@ def check_loop_patterns(structure: Structure, patterns: list[Pattern]) -> None:
                 if (
                     variable is not None
                     and variable.name == token.name
-                    and not _in_source(structure, opener, index)
+                    and not in_source(structure, opener, index)
                 ):
                     raise QueryRefused(
                         f"The pattern at position {token.start} uses the loop variable `{token.name}`, which FalkorDB "
@@ -248,7 +208,7 @@ def _check_item(structure: Structure, start: int, stop: int, spans: list[range],
         token = structure.tokens[index]
         if any(index in span for span in spans) or not _is_variable(structure, index) or token.name in plain:
             continue
-        if structure.keyword(index - 1) == "AS" or _bound_by_loop(structure, index, token.name):
+        if structure.keyword(index - 1) == "AS" or bound_by_loop(structure, index, token.name):
             continue
         raise QueryRefused(
             f"`{token.name}` (position {token.start}) stands beside an aggregate in one expression; FalkorDB gives null "
