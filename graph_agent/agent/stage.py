@@ -21,7 +21,7 @@ from graph_agent.agent.events import (
 )
 from graph_agent.agent.reasoner import Reasoner
 from graph_agent.agent.response import Passage, Source, StageRecord
-from graph_agent.agent.state import FailureState, State, Update
+from graph_agent.agent.state import FailureState, State, Update, fresh
 from graph_agent.agent.toolbox import Outcome
 from graph_agent.errors import EngineUnavailable, GraphAgentError, ModelUnavailable
 
@@ -116,8 +116,9 @@ def stage(name: Stage, work: Work, built_with: Services | None) -> Node:
 
     async def node(state: State, runtime: Runtime[AgentContext]) -> Update:
         context = resolve(runtime, built_with)
-        # The first stage starts a new question: what the one before has spent is not this one's.
-        spent = None if name == "skeleton" else state.get("spent")
+        # The first stage starts a new question, whatever becomes of the stage: nothing of the one before is this one's.
+        begun = _begun(state, context) if name == "skeleton" else {}
+        spent = None if begun else state.get("spent")
         step = Step(name, context, Budget(context.limits, spent), runtime.stream_writer)
         step.reason = _reason(state, name)
         step.emit(StageStarted(stage=name, reason=step.reason))
@@ -133,10 +134,15 @@ def stage(name: Stage, work: Work, built_with: Services | None) -> Node:
             step.error = error.message
             step.note(str(error))
             update = {"mode": "extractive", "error": failure(error)}
+        update = {**begun, **update}
         return {**update, **_recorded(step, update)}
 
     node.__name__ = name
     return node
+
+
+def _begun(state: State, context: Resolved) -> Update:
+    return fresh(state.get("question"), "extractive" if context.services.model is None else "model")
 
 
 def _recorded(step: Step, update: Update) -> Update:

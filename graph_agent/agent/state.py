@@ -13,7 +13,7 @@ from langgraph.types import Overwrite
 from graph_agent.agent.budget import NOTHING_SPENT, Spent
 
 Json = Any
-GraphKind = Literal["documents", "foreign", "empty"]
+GraphKind = Literal["documents", "foreign", "empty", "unknown"]
 QuestionKind = Literal["chat", "corpus", "structure", "fact", "mixed"]
 KEPT_TURNS = 40
 
@@ -173,9 +173,21 @@ def plan_of(state: State) -> PlanState:
     return plan
 
 
-def fresh() -> Update:
-    """An update that forgets everything of the question before."""
+def cleaned(question: object) -> str:
+    """A question without control characters and lone surrogates."""
+    return "".join(
+        char
+        for char in str(question or "")
+        if char in "\n\t" or (char.isprintable() and not "\ud800" <= char <= "\udfff")
+    ).strip()
+
+
+def fresh(question: object, mode: Literal["model", "extractive"]) -> Update:
+    """An update that begins a question and forgets everything of the one before."""
     return {
+        "question": cleaned(question),
+        "mode": mode,
+        "kind": "unknown",
         "overview": "",
         "overview_facts": {},
         "plan": None,

@@ -258,3 +258,25 @@ def test_an_engine_that_is_gone_is_called_unavailable(own_graph: DocumentGraph) 
     assert "not in the documents" not in response.answer
     assert response.error is not None
     assert (response.error.kind, response.error.exit_code) == ("EngineUnavailable", 3)
+
+
+def test_a_question_that_meets_a_dead_engine_has_nothing_of_the_one_before(own_graph: DocumentGraph) -> None:
+    with GraphAgent(own_graph) as agent:
+        before = agent.ask("How many documents are there? Where do forgotten pets go?", "talk")
+        assert before.passages or before.cypher
+        own_graph.close()
+        response = agent.ask("Who sells \x00umbrellas?", "talk")
+        assert (response.question, response.standalone) == ("Who sells umbrellas?", "Who sells umbrellas?")
+        assert not response.answered
+        held = (
+            response.passages,
+            response.sources,
+            response.citations,
+            response.cypher,
+            response.calculations,
+        )
+        assert not any(held)
+        assert [record.name for record in response.stages] == ["skeleton", "answer", "verify"]
+        assert response.notes == []
+        assert response.usage.tool_calls == 0
+        assert agent.turns("talk")[-1]["question"] == "Who sells umbrellas?"

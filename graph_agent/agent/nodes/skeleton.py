@@ -1,4 +1,4 @@
-"""The first stage: what sort of graph it is and what it holds, from the cached skeleton; resets the question."""
+"""The first stage: what sort of graph it is and what it holds, from the cached skeleton."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from graph_agent.agent.stage import Step
-from graph_agent.agent.state import GraphKind, State, Update, fresh
+from graph_agent.agent.state import GraphKind, State, Update
 from graph_agent.text import estimate_tokens
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ COLLECTION_TOKENS = 450
 
 async def run(state: State, step: Step) -> Update:
     """Ask for the overview, and tell documents from other graphs."""
-    update = fresh()
-    update["mode"] = "extractive" if step.services.model is None else "model"
     outcome = await step.tool("get_graph_overview")
     skeleton, kind, corpus = await asyncio.to_thread(_held, step)
     facts = facts_of(skeleton)
@@ -42,7 +40,7 @@ async def run(state: State, step: Step) -> Update:
         "relationships": skeleton.edges,
     }
     step.detail = {"kind": kind, "tokens": estimate_tokens(overview)}
-    return {**update, "kind": kind, "overview": overview, "overview_facts": facts, "question": cleaned(state)}
+    return {"kind": kind, "overview": overview, "overview_facts": facts}
 
 
 def _held(step: Step) -> tuple[Skeleton, GraphKind, Corpus | None]:
@@ -51,14 +49,6 @@ def _held(step: Step) -> tuple[Skeleton, GraphKind, Corpus | None]:
     skeleton = context.overview.current()
     kind = kind_of(skeleton)
     return skeleton, kind, context.retriever.corpus() if kind == "documents" else None
-
-
-def cleaned(state: State) -> str:
-    """The question without control characters and lone surrogates."""
-    text = str(state.get("question") or "")
-    return "".join(
-        char for char in text if char in "\n\t" or (char.isprintable() and not "\ud800" <= char <= "\udfff")
-    ).strip()
 
 
 def kind_of(skeleton: Skeleton) -> GraphKind:
