@@ -13,6 +13,7 @@ from graph_agent.store.program import program_version
 from graph_agent.store.queries import schema as statements
 
 READY_TIMEOUT_S = 120.0
+BUILD_TIMEOUT_S = 1_800.0  # of a vector index: 100,000 chunks were seen to take 7 minutes
 OPERATIONAL = "OPERATIONAL"
 
 
@@ -115,7 +116,21 @@ def rebuild_vector_index(graph: DocumentGraph, dimension: int, *, wait: bool = F
 
 
 def drop_vector_index(graph: DocumentGraph) -> None:
-    """Drop the vector index if there is one."""
+    """Drop the vector index if there is one; one that is being built is waited for.
+
+    Dropped in the middle of its building it holds the engine's main thread until it is done (FalkorDB 4.16), which
+    an embedded engine's watchdog takes for a hang.
+
+    Raises:
+        EngineUnavailable: it is still being built after BUILD_TIMEOUT_S.
+    """
+    deadline = time.monotonic() + BUILD_TIMEOUT_S
+    while has_vector_index(graph) and not has_vector_index(graph, ready=True):
+        if time.monotonic() > deadline:
+            raise EngineUnavailable(
+                f"The vector index is still being built after {BUILD_TIMEOUT_S:.0f} s.", "Wait and try again."
+            )
+        time.sleep(0.1)
     if has_vector_index(graph):
         graph.write(statements.DROP_VECTOR)
 

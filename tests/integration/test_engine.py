@@ -27,7 +27,7 @@ from graph_agent.errors import (
 from graph_agent.settings import Settings, load_settings
 from graph_agent.store import DocumentGraph, embedded
 from graph_agent.store.maintenance import compact
-from graph_agent.store.schema import rebuild_vector_index
+from graph_agent.store.schema import drop_vector_index, has_vector_index, rebuild_vector_index
 
 
 @pytest.fixture
@@ -307,3 +307,30 @@ def test_a_lock_names_its_holder_and_a_dead_holder_gives_way(graph: DocumentGrap
             pass
         with graph.keys.lock("sync-lock", "me (c)", is_gone=lambda holder: "elsewhere" in holder):
             pass
+
+
+def test_an_index_that_is_being_built_is_dropped_without_holding_up_the_engine(graph: DocumentGraph) -> None:
+    vectors = np.random.default_rng(2).normal(size=(4_000, 384)).astype(np.float32)
+    for start in range(0, 4_000, 500):
+        graph.write(
+            "UNWIND range(0, 499) AS i CREATE (:SectionChunk {i: i, embedding: vecf32($v[i])})",
+            arrays={"v": vectors[start : start + 500]},
+        )
+    rebuild_vector_index(graph, 384)
+    waits: list[float] = []
+    done = threading.Event()
+
+    def ping() -> None:
+        while not done.is_set():
+            began = time.monotonic()
+            graph.connection.plain().ping()
+            waits.append(time.monotonic() - began)
+            time.sleep(0.02)
+
+    pinging = threading.Thread(target=ping)
+    pinging.start()
+    drop_vector_index(graph)
+    done.set()
+    pinging.join()
+    assert max(waits) < 1.0
+    assert not has_vector_index(graph)
