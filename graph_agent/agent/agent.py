@@ -175,7 +175,7 @@ class GraphAgent:
         Raises:
             NotFound: the conversation is unknown, or its last question was answered.
         """
-        return await asyncio.wrap_future(self._loop.submit(self._resumed(thread_id)))
+        return await self._loop.arun(self._resumed(thread_id))
 
     def resume(self, thread_id: str) -> AgentResponse:
         """`aresume` for callers without an event loop."""

@@ -7,9 +7,11 @@ import contextlib
 import queue
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import aclosing
 from typing import Any, TypeAlias, TypeVar
+
+from graph_agent.errors import EngineUnavailable
 
 T = TypeVar("T")
 _Item: TypeAlias = tuple[T | None, BaseException | None]
@@ -23,38 +25,74 @@ async def _pumped(events: AsyncGenerator[T], put: Callable[[_Item[T]], None]) ->
             async for item in source:
                 put((item, None))
     except asyncio.CancelledError:
-        raise
+        raise  # the future says so to whoever reads; a task cancelled before its first step never comes here
     except BaseException as error:  # noqa: BLE001 - raised again where it is read
         put((None, error))
     else:
         put((None, None))
 
 
+def _closed() -> EngineUnavailable:
+    return EngineUnavailable("The agent was closed.", "Open it again.")
+
+
+def _told(future: Future[None], put: Callable[[_Item[T]], None]) -> None:
+    """Wake the reader of a pump that was cancelled: nothing else will come."""
+    if future.cancelled():
+        put((None, _closed()))
+
+
 class BackgroundLoop:
-    """An event loop in a thread of its own, started when first needed."""
+    """An event loop in a thread of its own, started when first needed; once stopped it stays so.
+
+    Whoever waits for something on it when it is stopped gets EngineUnavailable.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._stopped = False
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of a coroutine; an interrupt of the caller cancels it."""
         future = self.submit(work)
         try:
             return future.result()
+        except CancelledError:
+            raise _closed() from None
         except BaseException:
             future.cancel()
             raise
 
+    async def arun(self, work: Coroutine[Any, Any, T]) -> T:
+        """`run` on the caller's event loop."""
+        future = self.submit(work)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if self._stopped and not _cancelled_from_outside():
+                raise _closed() from None
+            raise
+
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start a coroutine, with the caller's context variables."""
-        return asyncio.run_coroutine_threadsafe(work, self._started())
+        """Start a coroutine, with the caller's context variables.
+
+        Raises:
+            EngineUnavailable: the loop was stopped.
+        """
+        # Under the lock, so that nothing is handed to the loop behind its end.
+        with self._lock:
+            if self._stopped:
+                work.close()
+                raise _closed()
+            return asyncio.run_coroutine_threadsafe(work, self._started())
 
     def iterate(self, events: AsyncGenerator[T]) -> Generator[T]:
         """The items of an async generator; leaving early cancels it."""
         items: queue.Queue[_Item[T]] = queue.Queue()
         future = self.submit(_pumped(events, items.put))
+        future.add_done_callback(lambda done: _told(done, items.put))
         try:
             while True:
                 item, error = items.get()
@@ -76,6 +114,7 @@ class BackgroundLoop:
                 caller.call_soon_threadsafe(items.put_nowait, item)
 
         future = self.submit(_pumped(events, put))
+        future.add_done_callback(lambda done: _told(done, put))
         try:
             while True:
                 item, error = await items.get()
@@ -88,8 +127,9 @@ class BackgroundLoop:
             future.cancel()
 
     def stop(self) -> None:
-        """End the loop; what still runs on it is cancelled."""
+        """End the loop; what still runs on it is cancelled. May be called twice."""
         with self._lock:
+            self._stopped = True
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
         if loop is None or thread is None:
@@ -99,14 +139,13 @@ class BackgroundLoop:
             thread.join(timeout=JOIN_S)
 
     def _started(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(
-                    target=self._serve, args=(self._loop,), name="graph-agent", daemon=True
-                )
-                self._thread.start()
-            return self._loop
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(
+                target=self._serve, args=(self._loop,), name="graph-agent", daemon=True
+            )
+            self._thread.start()
+        return self._loop
 
     @staticmethod
     def _serve(loop: asyncio.AbstractEventLoop) -> None:
@@ -122,3 +161,9 @@ class BackgroundLoop:
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.run_until_complete(loop.shutdown_default_executor())
             loop.close()
+
+
+def _cancelled_from_outside() -> bool:
+    """Whether it is the caller that was cancelled, and not what it waits for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -7,6 +7,7 @@ import gc
 import os
 import random
 import re
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,7 +34,8 @@ from scripted_server import (
     truncated,
 )
 
-from graph_agent.agent import AgentResponse, Limits, StageStarted
+from graph_agent.agent import AgentResponse, AnswerToken, Limits, StageStarted
+from graph_agent.errors import EngineUnavailable
 from graph_agent.store import DocumentGraph
 from graph_agent.tools import ToolContext
 
@@ -308,3 +310,33 @@ async def test_a_reader_who_leaves_stops_the_question(
         assert response.answered
     finally:
         await asyncio.to_thread(agent.close)
+
+
+def test_closing_the_agent_ends_a_question_that_runs(
+    scripted_server: ScriptedServer,
+    sample_graph: DocumentGraph,
+    sample: ToolContext,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scripted_server.respond(honest(answer=lambda request: text("slow " * 600, chunks=600, delay=0.05)))
+    agent = agent_at(scripted_server, sample_graph, tmp_path, monkeypatch, context=sample)
+    writing = threading.Event()
+    told: list[str] = []
+
+    def ask() -> None:
+        try:
+            for event in agent.stream("Who gets forgotten pets?", "closed"):
+                if isinstance(event, AnswerToken):
+                    writing.set()
+        except EngineUnavailable as error:
+            told.append(error.message)
+
+    caller = threading.Thread(target=ask, daemon=True)
+    caller.start()
+    assert writing.wait(20)
+    agent.close()
+    caller.join(15)
+    assert told == ["The agent was closed."]
+    with pytest.raises(EngineUnavailable, match="closed"):
+        agent.ask("Who gets forgotten pets?")
