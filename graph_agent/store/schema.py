@@ -125,7 +125,7 @@ def drop_vector_index(graph: DocumentGraph) -> None:
         EngineUnavailable: it is still being built after BUILD_TIMEOUT_S.
     """
     deadline = time.monotonic() + BUILD_TIMEOUT_S
-    while has_vector_index(graph) and not has_vector_index(graph, ready=True):
+    while has_vector_index(graph) and _is_building(graph):
         if time.monotonic() > deadline:
             raise EngineUnavailable(
                 f"The vector index is still being built after {BUILD_TIMEOUT_S:.0f} s.", "Wait and try again."
@@ -142,6 +142,13 @@ def has_vector_index(graph: DocumentGraph, *, ready: bool = False) -> bool:
         and "VECTOR" in row["types"].get(statements.VECTOR_PROPERTY, [])
         and (not ready or row["status"] == OPERATIONAL)
         for row in indexes(graph)
+    )
+
+
+def _is_building(graph: DocumentGraph) -> bool:
+    """Whether the label's index is under construction; an old one may serve beside it, in a row of its own."""
+    return any(
+        row["label"] == statements.VECTOR_LABEL and row["status"] != OPERATIONAL for row in indexes(graph)
     )
 
 
