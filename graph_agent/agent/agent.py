@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import threading
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing
 from functools import partial
 from types import TracebackType
@@ -28,6 +26,7 @@ from graph_agent.agent.events import AgentEvent, Event, Finished
 from graph_agent.agent.extractive import ExtractiveReasoner
 from graph_agent.agent.graph import build_graph
 from graph_agent.agent.model_reasoner import ModelReasoner
+from graph_agent.agent.queueing import OneAtATime
 from graph_agent.agent.response import AgentResponse
 from graph_agent.agent.state import ScopeChoice, State, Turn
 from graph_agent.agent.toolbox import Toolbox
@@ -87,8 +86,7 @@ class GraphAgent:
             self._saver = checkpointer
         self.machine = build_graph(self.services, checkpointer=self._saver)
         self._loop = BackgroundLoop()
-        self._busy: dict[str, threading.Lock] = {}
-        self._guard = threading.Lock()
+        self._asked = OneAtATime()
 
     @classmethod
     def open(cls, settings: Settings, **options: Any) -> Self:
@@ -239,7 +237,7 @@ class GraphAgent:
         thread = thread_id or uuid4().hex
         context = AgentContext(services=self.services, limits=self.limits, thread_id=thread)
         last: Finished | None = None
-        async with self._alone(thread):
+        async with self._asked.alone(thread, self.limits.seconds):
             stream = self.machine.astream(
                 cast("Any", given), self._config(thread), context=context, stream_mode="custom"
             )
@@ -254,27 +252,6 @@ class GraphAgent:
         if last is None:
             raise EngineUnavailable("The question ended without a response.", "Ask again.")
         yield last
-
-    @contextlib.asynccontextmanager
-    async def _alone(self, thread: str) -> AsyncIterator[None]:
-        """One question at a time in a conversation; others wait, whatever loop they are on."""
-        with self._guard:
-            lock = self._busy.setdefault(thread, threading.Lock())
-        deadline = time.monotonic() + self.limits.seconds
-        while not lock.acquire(blocking=False):
-            if time.monotonic() > deadline:
-                raise BadArgument(
-                    f"The conversation {thread!r} is still busy with another question.",
-                    "Wait for it, or begin another.",
-                )
-            await asyncio.sleep(0.02)
-        try:
-            yield
-        finally:
-            lock.release()
-            with self._guard:
-                if not lock.locked():
-                    self._busy.pop(thread, None)
 
 
 def make_services(
