@@ -138,17 +138,17 @@ def enrich(
     asker = Asker(model, model_name, stop=stop)
     report = EnrichReport()
     try:
-        with sync_lock(graph, name=ENRICH_LOCK):
-            graph.write(statements.SET_DESCRIBER, {"name": model_name})
-            run = _Run(graph, asker, settings, report, progress, stop)
-            chosen = _documents(graph, paths)
+        with sync_lock(graph, name=ENRICH_LOCK) as held:
+            held.write(statements.SET_DESCRIBER, {"name": model_name})
+            run = _Run(held, asker, settings, report, progress, stop)
+            chosen = _documents(held, paths)
             run.describe(
-                "sections", "Describing sections", _section_items(graph, chosen, model_name, run.prompt)
+                "sections", "Describing sections", _section_items(held, chosen, model_name, run.prompt)
             )
             run.describe(
-                "documents", "Describing documents", _document_items(graph, chosen, model_name, run.prompt)
+                "documents", "Describing documents", _document_items(held, chosen, model_name, run.prompt)
             )
-            report.labels, failed = label_by_model(graph, asker, settings, chosen, progress, stop)
+            report.labels, failed = label_by_model(held, asker, settings, chosen, progress, stop)
             report.failed += failed
     finally:
         cost = asker.cost

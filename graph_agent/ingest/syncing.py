@@ -72,21 +72,21 @@ def sync(
     progress = progress or Silent()
     began = time.perf_counter()
     report = SyncReport()
-    with sync_lock(graph, wait_s=options.wait_s):
-        ensure_schema(graph, embedding_model=embedder.name, dimension=embedder.dimension)
-        collect_garbage(graph)
-        discovery = _discover(graph, paths)
+    with sync_lock(graph, wait_s=options.wait_s) as held:
+        ensure_schema(held, embedding_model=embedder.name, dimension=embedder.dimension)
+        collect_garbage(held)
+        discovery = _discover(held, paths)
         try:
-            plan = _plan(graph, embedder, discovery, options, progress)
+            plan = _plan(held, embedder, discovery, options, progress)
             _fill_report(report, plan, discovery)
-            carry_out(graph, embedder, plan, report, progress, stop=stop)
+            carry_out(held, embedder, plan, report, progress, stop=stop)
         finally:
             discovery.close()
-        settle(graph)
-        report.relabelled = relabel(graph, discovery.roots, report)
+        settle(held)
+        report.relabelled = relabel(held, discovery.roots, report)
         if report.wrote:
-            reuse_descriptions(graph, graph.settings)
-        report.documents = int(graph.read(statements.COUNT_DOCUMENTS).scalar(0))
+            reuse_descriptions(held, graph.settings)
+        report.documents = int(held.read(statements.COUNT_DOCUMENTS).scalar(0))
         report.seconds_to_search = time.perf_counter() - began
     filled = _embed(graph, embedder, progress, stop) if options.vectors else Filled()
     report.vectors, report.vectors_per_second = filled.vectors, round(filled.per_second, 1)
@@ -128,13 +128,13 @@ def remove(graph: DocumentGraph, paths: Sequence[Path | str], progress: Progress
     """
     report = SyncReport()
     began = time.perf_counter()
-    with sync_lock(graph):
-        places = places_below(graph, paths)
-        Writer(graph).hide(places)
-        settle(graph)
-        tidy(graph)
+    with sync_lock(graph) as held:
+        places = places_below(held, paths)
+        Writer(held).hide(places)
+        settle(held)
+        tidy(held)
         report.deleted = len(places)
-        report.documents = int(graph.read(statements.COUNT_DOCUMENTS).scalar(0))
+        report.documents = int(held.read(statements.COUNT_DOCUMENTS).scalar(0))
     report.seconds = round(time.perf_counter() - began, 3)
     return report
 
@@ -146,10 +146,10 @@ def reembed(graph: DocumentGraph, embedder: Embedder, progress: Progress | None 
         raise ConfigurationError(
             "There are no documents to embed.", "Ingest some first: graph-agent ingest FOLDER"
         )
-    with sync_lock(graph):
+    with sync_lock(graph) as held:
         if (meta.embedding_model, meta.dimension) != (embedder.name, embedder.dimension):
-            drop_vector_index(graph)
-            clear_vectors(graph, embedder.name, embedder.dimension)
+            drop_vector_index(held)
+            clear_vectors(held, embedder.name, embedder.dimension)
     filled = _embed(graph, embedder, progress or Silent(), None)
     tidy(graph)
     return filled
@@ -228,8 +228,8 @@ def _fill_report(report: SyncReport, plan: Plan, discovery: Discovery) -> None:
 def _embed(
     graph: DocumentGraph, embedder: Embedder, progress: Progress, stop: threading.Event | None
 ) -> Filled:
-    with sync_lock(graph, name=VECTOR_LOCK, wait_s=3_600.0):
-        return fill_vectors(graph, embedder, progress, stop=stop)
+    with sync_lock(graph, name=VECTOR_LOCK, wait_s=3_600.0) as held:
+        return fill_vectors(held, embedder, progress, stop=stop)
 
 
 def _pending(graph: DocumentGraph) -> int:

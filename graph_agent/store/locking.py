@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
+import numpy.typing as npt
 from redis.lock import Lock
 
-from graph_agent.store.graph import DocumentGraph
+from graph_agent.errors import SyncInProgress
+from graph_agent.store.graph import DocumentGraph, Result
 
 LOCK = "sync-lock"
 VECTOR_LOCK = "vector-lock"
@@ -20,16 +24,62 @@ SNAPSHOT_LOCK = "snapshot-lock"
 WRITER_LOCKS = (LOCK, VECTOR_LOCK, ENRICH_LOCK)
 RENEW_EVERY_S = 5.0
 
+log = logging.getLogger(__name__)
+
 _held: set[str] = set()
 """Holders of this process that are at work or waiting."""
 
 
+class HeldGraph(DocumentGraph):
+    """A graph as the holder of a lock sees it: every write asks first whether the lock is still held.
+
+    A process that was halted for longer than the lock lives may wake up while another one writes; what it
+    planned before is then out of date.
+    """
+
+    def __init__(self, graph: DocumentGraph, lock: str, holder: str) -> None:
+        super().__init__(graph.connection, graph.settings, graph.name, owns=False)
+        self._lock = lock
+        self._holder = holder
+
+    def check(self) -> None:
+        """Ask whether the lock is still held.
+
+        Raises:
+            SyncInProgress: it ended; names who holds it now.
+            EngineUnavailable: the engine does not answer.
+        """
+        now = self.keys.get(self._lock)
+        if now == self._holder.encode():
+            return
+        other = f"{now.decode('utf-8', 'replace')} holds it now" if now else "nobody holds it now"
+        raise SyncInProgress(
+            f"The lock of this work on the graph {self.name!r} ended while it ran: {other}.",
+            "What was written stays; run it again, and it goes on from there.",
+        )
+
+    def write(
+        self,
+        cypher: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        arrays: Mapping[str, npt.NDArray[Any]] | None = None,
+    ) -> Result:
+        """`DocumentGraph.write`, while the lock is held.
+
+        Raises:
+            SyncInProgress: it is no longer; nothing was written.
+        """
+        self.check()
+        return super().write(cypher, params, arrays=arrays)
+
+
 @contextmanager
-def sync_lock(graph: DocumentGraph, *, name: str = LOCK, wait_s: float = 0.0) -> Iterator[None]:
-    """Hold the sync of a graph, kept alive by a thread while the work runs.
+def sync_lock(graph: DocumentGraph, *, name: str = LOCK, wait_s: float = 0.0) -> Iterator[HeldGraph]:
+    """Hold the sync of a graph, kept alive by a thread while the work runs; gives the graph to write to.
 
     Raises:
-        SyncInProgress: somebody else holds it; names the holder.
+        SyncInProgress: somebody else holds it, or it was lost to somebody before a write; names the holder.
     """
     holder = f"process {os.getpid()} on {socket.gethostname()} ({uuid.uuid4().hex[:8]}{_namespace()})"
     _held.add(holder)
@@ -40,7 +90,7 @@ def sync_lock(graph: DocumentGraph, *, name: str = LOCK, wait_s: float = 0.0) ->
             keeper = threading.Thread(target=_keep, args=(lock, done), name="lock-keeper", daemon=True)
             keeper.start()
             try:
-                yield
+                yield HeldGraph(graph, name, holder)
             finally:
                 done.set()
                 keeper.join()
@@ -49,11 +99,16 @@ def sync_lock(graph: DocumentGraph, *, name: str = LOCK, wait_s: float = 0.0) ->
 
 
 def _keep(lock: Lock, done: threading.Event) -> None:
-    from redis.exceptions import RedisError
+    from redis.exceptions import LockNotOwnedError, RedisError
 
     while not done.wait(RENEW_EVERY_S):
-        with suppress(RedisError):
+        try:
             lock.reacquire()
+        except LockNotOwnedError:  # the next write is refused by HeldGraph
+            log.warning("The lock %s ended while its holder worked.", lock.name)
+            return
+        except RedisError as error:  # the engine may come back before the lock ends
+            log.debug("The lock %s was not renewed: %s", lock.name, error)
 
 
 def _is_gone(holder: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -118,7 +118,7 @@ def restore(
         progress.stage("Checking the backup", 1)
         archive.check()
         progress.advance()
-        with _alone(graph):
+        with _alone(graph) as check:
             _refuse_full(graph, replace=replace)
             with _rebuilding(graph) as rebuilding:
                 progress.stage("Writing the graph", _count(content))
@@ -132,7 +132,7 @@ def restore(
                         ) from None
                     rebuilding.write(records)
                     progress.advance(len(records))
-                _prove_and_swap(rebuilding, content, progress)
+                _prove_and_swap(rebuilding, content, progress, check)
             for entry in archive.names(KEYS):
                 _uncache(graph, entry.removeprefix(KEYS), archive.read(entry))
         written, kept = restore_files(archive, graph.settings.data, replace=replace) if files else ([], [])
@@ -151,7 +151,7 @@ def copy(graph: DocumentGraph, target: DocumentGraph, progress: Progress, *, rep
     _needs(graph)
     if (graph.engine.address, graph.name) == (target.engine.address, target.name):
         raise ConfigurationError("A graph cannot be copied onto itself.", "Name another server or graph.")
-    with _alone(target):
+    with _alone(target) as check:
         _refuse_full(target, replace=replace)
         progress.stage("Taking a snapshot", 1)
         with snapshot(graph) as source, _rebuilding(target) as rebuilding:
@@ -162,7 +162,7 @@ def copy(graph: DocumentGraph, target: DocumentGraph, progress: Progress, *, rep
                 for record in records:
                     counted.add(record)
                 rebuilding.write(records)
-            _prove_and_swap(rebuilding, counted.as_json(), progress)
+            _prove_and_swap(rebuilding, counted.as_json(), progress, check)
         with contextlib.suppress(EngineUnavailable):
             for name, block in _cached(graph):
                 _uncache(target, name, block)
@@ -185,12 +185,16 @@ def _refuse_full(graph: DocumentGraph, *, replace: bool) -> None:
 
 
 @contextlib.contextmanager
-def _alone(graph: DocumentGraph) -> Iterator[None]:
-    """Keep every writer of ours away; readers go on."""
+def _alone(graph: DocumentGraph) -> Iterator[Callable[[], None]]:
+    """Keep every writer of ours away; readers go on. Gives what asks whether it is still so."""
     with contextlib.ExitStack() as locks:
-        for name in WRITER_LOCKS:
-            locks.enter_context(sync_lock(graph, name=name))
-        yield
+        held = [locks.enter_context(sync_lock(graph, name=name)) for name in WRITER_LOCKS]
+
+        def check() -> None:
+            for one in held:
+                one.check()
+
+        yield check
 
 
 @contextlib.contextmanager
@@ -204,7 +208,9 @@ def _rebuilding(graph: DocumentGraph) -> Iterator[Rebuilding]:
         raise
 
 
-def _prove_and_swap(rebuilding: Rebuilding, content: dict[str, Any], progress: Progress) -> None:
+def _prove_and_swap(
+    rebuilding: Rebuilding, content: dict[str, Any], progress: Progress, check: Callable[[], None]
+) -> None:
     progress.stage("Comparing", work_of(rebuilding.graph))
     found = tally(rebuilding.graph, progress.advance).as_json()
     if wrong := differences(content, found):
@@ -212,6 +218,7 @@ def _prove_and_swap(rebuilding: Rebuilding, content: dict[str, Any], progress: P
             f"What was written is not what was read ({'; '.join(wrong[:3])}).",
             "Nothing was changed; try again, and report it if it stays so.",
         )
+    check()
     rebuilding.swap()
 
 
