@@ -12,7 +12,7 @@ import click
 from graph_agent import terminal
 from graph_agent.cli.opening import open_chat_model, open_embedder, open_graph, settings_of_context
 from graph_agent.cli.options import OK, PARTLY, global_options, json_option
-from graph_agent.errors import ModelUnavailable
+from graph_agent.errors import ConfigurationError, SyncInProgress, UnavailableError
 from graph_agent.settings import Settings
 
 if TYPE_CHECKING:
@@ -46,6 +46,13 @@ def ingest(
     """Add or sync folders, files and zips."""
     from graph_agent.ingest import SyncOptions, preview, sync, watch_folders
 
+    if watch and as_json:
+        raise ConfigurationError(
+            "--watch and --json do not go together: there would be one document after each sync.",
+            "Leave one of them out; `graph-agent status --json` tells of the last sync.",
+        )
+    if watch and dry_run:
+        raise ConfigurationError("--watch and --dry-run do not go together.", "Leave one of them out.")
     settings = settings_of_context(include=include or None, exclude=exclude or None)
     chat = open_chat_model(settings) if enrich else None  # that none is set must not come out after an hour
     options = SyncOptions(name=name, vectors=not no_vectors)
@@ -63,17 +70,20 @@ def ingest(
             finally:  # what the sync did is done, whatever the model does
                 _show_report(report, as_json)
 
-        report = sync(graph, embedder, paths, options, progress)
-        finish(report)
-
         def follow(report: SyncReport) -> None:
             try:
                 finish(report)
-            except ModelUnavailable as error:  # the next change is described with what is left now
+            except (
+                UnavailableError,
+                SyncInProgress,
+            ) as error:  # what is left is described after the next change
                 terminal.note(str(error))
 
         if watch:
             watch_folders(graph, embedder, paths, options, progress, follow)
+            return OK
+        report = sync(graph, embedder, paths, options, progress)
+        finish(report)
     unanswered = report.enrichment is not None and report.enrichment.failed
     return PARTLY if report.failed or unanswered else OK
 
