@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from graph_agent.chat_models.asking import Asker, Stopped
 from graph_agent.chat_models.fencing import fence
 from graph_agent.chat_models.models import BadReply, ContextTooLong
-from graph_agent.errors import EngineUnavailable, GraphAgentError
+from graph_agent.errors import EngineUnavailable, GraphAgentError, ModelUnavailable
 from graph_agent.prompts import Prompt
 from graph_agent.store import DocumentGraph
 from graph_agent.text import estimate_tokens
@@ -162,6 +162,9 @@ def ask_all(
                         failed += [item for item in again if item.tries >= TRIES]
         except Stopped:
             waiting.clear()
+        except ModelUnavailable:
+            _save(running, read, done)
+            raise
         finally:
             for future in running:
                 future.cancel()
@@ -190,6 +193,20 @@ def _settle(
         done(answered)
     left = [replace(item, tries=item.tries + 1) for n, item in enumerate(batch, start=1) if n not in answers]
     return len(answered), [left]
+
+
+def _save(
+    running: Mapping[Future[Any], list[Item]],
+    read: Callable[[Any], Mapping[int, Answer]],
+    done: Callable[[Sequence[tuple[Item, Answer]]], None],
+) -> None:
+    """Take in the replies that were under way when another request failed: they are paid for."""
+    for future in running:
+        future.cancel()
+    for future, batch in running.items():
+        if not future.cancelled():
+            with suppress(GraphAgentError, Stopped):
+                _settle(future, batch, read, done)
 
 
 def _gave_up(name: str, last: Future[Any]) -> BadReply:
