@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from graph_agent.errors import ConfigurationError, GraphAgentError
+from graph_agent.errors import ConfigurationError, EngineUnavailable, GraphAgentError
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from graph_agent.ui.workspace import Workspace
 
 log = logging.getLogger(__name__)
+
+CLOSE_S = 10.0  # for what runs to end when the server does; a tool's call cannot be broken off
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,43 @@ class Answerer:
 
 
 class Asking:
-    """One question that is being worked on; made and read in the page's event loop."""
+    """One question that is being worked on; made and read in the page's event loop.
+
+    Attributes:
+        stopped: somebody wanted it to end.
+        ended: the agent does not work on it: not yet, or not any more.
+    """
 
     def __init__(self) -> None:
         self._here = asyncio.get_running_loop()
         self._queue: asyncio.Queue[AgentEvent | BaseException | None] = asyncio.Queue()
-        self.task: Future[None] | None = None
+        self._there: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
         self.stopped = False
+        self.ended = asyncio.Event()
+        self.ended.set()
+
+    def begin(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> None:
+        """Let the agent's loop do the work, unless it was stopped before it began.
+
+        Raises:
+            RuntimeError: the loop is closed.
+        """
+        if self.stopped:
+            work.close()
+            return
+
+        def start() -> None:
+            self._task = loop.create_task(work)
+            self._task.add_done_callback(lambda _: self._call_here(self.ended.set))
+
+        try:
+            loop.call_soon_threadsafe(start)
+        except RuntimeError:
+            work.close()
+            raise
+        self._there = loop
+        self.ended.clear()
 
     async def batches(self) -> AsyncIterator[list[AgentEvent]]:
         """Events as they come, those that came together in one list; ends with the question, or its stop.
@@ -86,9 +117,14 @@ class Asking:
         self._queue.put_nowait(None)
 
     def cancel(self) -> None:
-        """Cancel the agent's work."""
-        if self.task is not None:
-            self.task.cancel()
+        """Cancel the agent's work; `ended` tells when it has ended."""
+        if self._there is not None:
+            with suppress(RuntimeError):  # its loop is closed, and with it the work
+                self._there.call_soon_threadsafe(self._cancel_there)
+
+    def _cancel_there(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
 
     async def work(self, agent: GraphAgent, question: str, thread_id: str, scope: ScopeChoice | None) -> None:
         """What runs in the agent's loop."""
@@ -97,6 +133,8 @@ class Asking:
                 async for event in events:
                     self._hand_over(event)
         except asyncio.CancelledError:
+            # After a stop nobody reads this any more; at the server's end somebody waits for it.
+            self._hand_over(EngineUnavailable("The server was stopped.", "Ask again when it runs."))
             raise
         except BaseException as error:  # noqa: BLE001 - handed to whoever reads
             self._hand_over(error)
@@ -104,8 +142,11 @@ class Asking:
             self._hand_over(None)
 
     def _hand_over(self, item: AgentEvent | BaseException | None) -> None:
+        self._call_here(self._queue.put_nowait, item)
+
+    def _call_here(self, call: Callable[..., None], *given: Any) -> None:
         with suppress(RuntimeError):  # the page's loop is closed: nobody reads any more
-            self._here.call_soon_threadsafe(self._queue.put_nowait, item)
+            self._here.call_soon_threadsafe(call, *given)
 
 
 class Answering:
@@ -117,26 +158,36 @@ class Answering:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._agent: GraphAgent | None = None
+        self._closed = False
 
     def warm(self) -> None:
         """Set the agent up; a configuration that is not usable is told at the first question."""
         with suppress(GraphAgentError):
             self._ready()
 
-    async def ask(self, question: str, *, thread_id: str, scope: ScopeChoice | None) -> Asking:
-        """Put a question to the agent; its events come from what is returned.
+    async def start(
+        self, asking: Asking, question: str, *, thread_id: str, scope: ScopeChoice | None
+    ) -> None:
+        """Put a question to the agent; its events come from `asking`.
+
+        Raises:
+            ConfigurationError: the agent cannot be set up as it is configured, or the server is shutting down.
+        """
+        agent = await asyncio.to_thread(self._ready)
+        try:
+            asking.begin(self._running_loop(), asking.work(agent, question, thread_id, scope))
+        except RuntimeError:
+            raise _shutting_down() from None
+
+    async def seed(self, thread_id: str, turns: Sequence[Turn]) -> None:
+        """Give a new thread the memory of the turns before it; without any, only see that the agent is usable.
 
         Raises:
             ConfigurationError: the agent cannot be set up as it is configured.
         """
         agent = await asyncio.to_thread(self._ready)
-        asking = Asking()
-        asking.task = self._submit(asking.work(agent, question, thread_id, scope))
-        return asking
-
-    async def seed(self, thread_id: str, turns: Sequence[Turn]) -> None:
-        """Give a new thread the memory of the turns before it."""
-        agent = await asyncio.to_thread(self._ready)
+        if not turns:
+            return
         config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
         # As if the last stage had just ended: the next question then begins at the first one.
         await asyncio.wrap_future(
@@ -153,20 +204,25 @@ class Answering:
         await asyncio.to_thread(agent.forget, thread_id)
 
     def close(self) -> None:
-        """Cancel what runs, and end the loop."""
+        """Cancel what runs, end the loop and close the agent. Never raises; may be called twice."""
         with self._lock:
+            self._closed = True
             loop, thread, agent = self._loop, self._thread, self._agent
             self._loop = self._thread = self._agent = None
-        if loop is not None and thread is not None:
-            asyncio.run_coroutine_threadsafe(_cancel_all(), loop).result(10.0)
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join(10.0)
-            loop.close()
-        if agent is not None:
-            agent.close()
+        try:
+            if loop is not None and thread is not None:
+                _end_loop(loop, thread)
+        finally:
+            if agent is not None:
+                try:
+                    agent.close()
+                except Exception:
+                    log.exception("the agent was not closed well")
 
     def _ready(self) -> GraphAgent:
         with self._lock:
+            if self._closed:
+                raise _shutting_down()
             if self._agent is None:
                 from graph_agent.agent import GraphAgent
 
@@ -178,12 +234,36 @@ class Answering:
                 self._thread.start()
             return self._agent
 
-    def _submit(self, work: Coroutine[Any, Any, Any]) -> Any:
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
         loop = self._loop
         if loop is None:
+            raise _shutting_down()
+        return loop
+
+    def _submit(self, work: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._running_loop())
+        except (RuntimeError, ConfigurationError):
             work.close()
-            raise ConfigurationError("The server is shutting down.", "Start it again.")
-        return asyncio.run_coroutine_threadsafe(work, loop)
+            raise _shutting_down() from None
+
+
+def _shutting_down() -> ConfigurationError:
+    return ConfigurationError("The server is shutting down.", "Start it again.")
+
+
+def _end_loop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    try:
+        asyncio.run_coroutine_threadsafe(_cancel_all(), loop).result(CLOSE_S)
+    except TimeoutError:
+        log.warning("what the agent was doing has not ended within %.0f s", CLOSE_S)
+    except Exception:
+        log.exception("what the agent was doing was not ended well")
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(loop.stop)
+    thread.join(CLOSE_S)
+    if not thread.is_alive():
+        loop.close()
 
 
 async def _cancel_all() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from graph_agent.errors import GraphAgentError, NotFound
+from graph_agent.errors import NotFound
 from graph_agent.ui.answering import answerer
 from graph_agent.ui.components import data_of, html_panel, script_panel, told, user_of
 from graph_agent.ui.evidence import cited_html, load_section, section_html
@@ -21,12 +21,9 @@ from graph_agent.ui.turn import Turn
 from graph_agent.ui.wording import count
 
 if TYPE_CHECKING:
-    from graph_agent.ui.conversations import Conversation, StoredTurn
+    from graph_agent.ui.conversations import StoredTurn
     from graph_agent.ui.workspace import Workspace
 
-log = logging.getLogger(__name__)
-
-PAUSE_S = 0.04  # between two looks at a growing answer: as smooth as reading needs, and cheap
 MAX_QUESTION = 20_000
 
 FEED_EVENTS = ("cite", "ask", "judge", "console", "adding", "sample")
@@ -108,6 +105,7 @@ class ChatPage:
 
     # ------------------------------------------------------------------ asking
 
+    @told
     async def ask_typed(
         self,
         text: str,
@@ -118,12 +116,15 @@ class ChatPage:
         date_from: Any,
         date_to: Any,
         request: gr.Request,
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncGenerator[Any]:
         """Answer what stands in the box."""
         given = inputs_from(folder, document, labels, date_from, date_to)
-        async for shown in self._answered(text, conversation, given, "", user_of(request), typed=True):
-            yield shown
+        answered = self._answered(text, conversation, given, "", user_of(request), typed=True)
+        async with aclosing(answered) as pieces:
+            async for shown in pieces:
+                yield shown
 
+    @told
     async def ask_clicked(
         self,
         conversation: str,
@@ -134,108 +135,48 @@ class ChatPage:
         date_to: Any,
         request: gr.Request,
         event: gr.EventData,
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncGenerator[Any]:
         """Answer an example, or an earlier question anew."""
         data = data_of(event)
         given = inputs_from(folder, document, labels, date_from, date_to)
         again = data.get("from", "")
-        async for shown in self._answered(
-            data.get("question", ""), conversation, given, again, user_of(request)
-        ):
-            yield shown
+        answered = self._answered(data.get("question", ""), conversation, given, again, user_of(request))
+        async with aclosing(answered) as pieces:
+            async for shown in pieces:
+                yield shown
 
     async def _answered(
         self, text: str, conversation: str, given: ScopeInputs, again: str, user: str, *, typed: bool = False
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncGenerator[Any]:
         question = text.strip()[:MAX_QUESTION]
         if not question:
             yield gr.skip(), gr.skip(), gr.skip(), gr.skip()
             return
-        about, turn, scope = await self._begin(question, conversation, given, again, user)
-        first = {**turn.view(), "conversation": about.id, "opens": not conversation, "cut": again}
-        busy = gr.Textbox(submit_btn=False, stop_btn=True)
-        if typed:
-            busy = gr.Textbox(value="", submit_btn=False, stop_btn=True)
-        ready = gr.Textbox(submit_btn=True, stop_btn=False)
-        yield first, busy, about.id, gr.skip()
-        listed = await asyncio.to_thread(self.list_html, user, about.id)
-        yield gr.skip(), gr.skip(), gr.skip(), listed
+        questions = self._workspace.questions
+        begun = await questions.begin(user, question, given, conversation=conversation, again=again)
+        turn, about = begun.turn, begun.conversation
         try:
-            if turn.problem:
-                turn.end("failed", turn.problem)
-            else:
-                async for _ in self._worked(turn, about.thread, question, scope):
-                    yield {**turn.view(), "conversation": about.id}, gr.skip(), gr.skip(), gr.skip()
+            first = {**turn.view(), "conversation": about, "opens": not conversation, "cut": again}
+            busy = gr.Textbox(submit_btn=False, stop_btn=True)
+            if typed:
+                busy = gr.Textbox(value="", submit_btn=False, stop_btn=True)
+            yield first, busy, about, gr.skip()
+            listed = await asyncio.to_thread(self.list_html, user, about)
+            yield gr.skip(), gr.skip(), gr.skip(), listed
+            async with aclosing(questions.work(user, begun)) as news:
+                async for _ in news:
+                    yield {**turn.view(), "conversation": about}, gr.skip(), gr.skip(), gr.skip()
         finally:
             # Also when the page went away: what was found so far is kept.
-            if turn.status == "running":
-                turn.end("stopped")
-            self._workspace.active.pop(turn.id, None)
-            await asyncio.shield(asyncio.to_thread(self._keep, user, turn))
-        yield {**turn.view(), "conversation": about.id}, ready, gr.skip(), gr.skip()
-
-    async def _begin(
-        self, question: str, conversation: str, given: ScopeInputs, again: str, user: str
-    ) -> tuple[Conversation, Turn, Any]:
-        """The conversation, the new turn in it, and the scope."""
-        store = self._workspace.conversations
-
-        def prepare() -> tuple[Conversation, StoredTurn, Any, Sequence[StoredTurn]]:
-            earlier: Sequence[StoredTurn] = ()
-            if again:
-                about = store.cut(user, again)
-                earlier = store.turns(user, about.id)
-            else:
-                about = store.get(user, conversation) if conversation else store.start(user, question)
-            view = scope_view(self._workspace.corpus(), given)
-            return about, store.add_turn(user, about.id, question, dict(view.choice or {})), view, earlier
-
-        about, stored, view, earlier = await asyncio.to_thread(prepare)
-        turn = Turn(stored.id, question, scope=view.words, problem=view.problem)
-        memory = [
-            {"question": one.response["standalone"] or one.question, "answer": one.response["answer"]}
-            for one in earlier
-            if one.response
-        ]
-        if memory:
-            await self._workspace.answering.seed(about.thread, memory)  # type: ignore[arg-type]
-        return about, turn, view.choice
-
-    async def _worked(self, turn: Turn, thread: str, question: str, scope: Any) -> AsyncIterator[None]:
-        """Let the agent work; yields whenever there is something new to show."""
-        try:
-            asking = await self._workspace.answering.ask(question, thread_id=thread, scope=scope)
-            self._workspace.active[turn.id] = (turn, asking)
-            async for events in asking.batches():
-                for event in events:
-                    turn.take(event)
-                if turn.status == "running":
-                    yield
-                    await asyncio.sleep(PAUSE_S)
-            if asking.stopped and turn.status == "running":
-                turn.end("stopped")
-        except GraphAgentError as error:
-            turn.end("failed", str(error))
-        except Exception as error:  # a fault of ours: said in the page, and whole in the log
-            log.exception("a question failed")
-            turn.end(
-                "failed",
-                f"Something went wrong here ({type(error).__name__}). The log of the server has more.",
-            )
-
-    def _keep(self, user: str, turn: Turn) -> None:
-        response = turn.response.model_dump(mode="json") if turn.response else None
-        self._workspace.conversations.save_turn(user, turn.id, turn.status, turn.as_json(), response)
+            await asyncio.shield(questions.end(user, begun))
+        ready = gr.Textbox(submit_btn=True, stop_btn=False)
+        yield {**turn.view(), "conversation": about}, ready, gr.skip(), gr.skip()
 
     @told
     async def stop(self, conversation: str, request: gr.Request) -> None:
         """Stop what is being answered in this conversation."""
-        user = user_of(request)
-        stored = await asyncio.to_thread(self._turns, user, conversation)
-        for one in stored:
-            running = self._workspace.active.get(one.id)
-            if running is not None:
-                running[1].stop()
+        stored = await asyncio.to_thread(self._turns, user_of(request), conversation)
+        self._workspace.questions.stop(one.id for one in stored)
 
     # ------------------------------------------------------------------ evidence and judgement
 
@@ -323,10 +264,11 @@ class ChatPage:
     async def remove(self, conversation: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
         """Delete a conversation, and the agent's memory of it."""
         user, name = user_of(request), data_of(event).get("id", "")
-        store = self._workspace.conversations
-        about = await asyncio.to_thread(store.get, user, name)
-        await asyncio.to_thread(store.delete, user, name)
-        await self._workspace.answering.forget(about.thread)
+        if not await self._workspace.questions.delete(user, name):
+            gr.Warning(
+                "It is deleted here. The agent's memory of it could not be deleted yet; that is tried again.",
+                title="Not all of it is gone",
+            )
         if name == conversation:
             return await asyncio.to_thread(self.opened, user, "")
         listed = await asyncio.to_thread(self.list_html, user, conversation)

@@ -10,7 +10,8 @@ import functools
 import inspect
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from typing import Any, TypeVar, cast
 
 import gradio as gr
@@ -86,6 +87,17 @@ def told(handler: Handler) -> Handler:
         except Exception as error:
             raise failure(error) from error
 
+    @functools.wraps(handler)
+    async def astream(*given: Any, **named: Any) -> AsyncIterator[Any]:
+        try:
+            async with aclosing(handler(*given, **named)) as shown:
+                async for one in shown:
+                    yield one
+        except Exception as error:
+            raise failure(error) from error
+
+    if inspect.isasyncgenfunction(handler):
+        return cast("Handler", astream)
     return cast("Handler", arun if inspect.iscoroutinefunction(handler) else run)
 
 

@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS turns (
   sequence INTEGER NOT NULL, question TEXT NOT NULL, scope TEXT NOT NULL, status TEXT NOT NULL,
   state TEXT NOT NULL, response TEXT, created TEXT NOT NULL, feedback INTEGER, reason TEXT NOT NULL DEFAULT '',
   UNIQUE (conversation, sequence));
+CREATE TABLE IF NOT EXISTS left_threads (thread TEXT PRIMARY KEY);
 """
 
 
@@ -76,6 +77,19 @@ class StoredTurn:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that was put into a conversation.
+
+    Attributes:
+        removed: ids of the turns that went for it: the one that is asked anew, and all after it.
+    """
+
+    conversation: Conversation
+    turn: StoredTurn
+    removed: tuple[str, ...] = ()
+
+
 class ConversationStore:
     """The conversations of one data folder; safe to share between threads and processes.
 
@@ -105,14 +119,55 @@ class ConversationStore:
 
     def start(self, user: str, title: str) -> Conversation:
         """A new conversation."""
-        now, name = _now(), secrets.token_urlsafe(12)
-        made = Conversation(name, _title(title), _new_thread(name), now, now)
         with self._writing() as run:
-            run(
-                "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?)",
-                (name, user, made.title, made.thread, now, now),
-            )
-        return made
+            name = _start(run, user, title)
+        return self.get(user, name)
+
+    def ask(
+        self,
+        user: str,
+        question: str,
+        scope: dict[str, Any],
+        *,
+        conversation: str = "",
+        again: str = "",
+        thread: str = "",
+    ) -> Asked:
+        """Put a question into a conversation, as running; all of it is kept or nothing.
+
+        Args:
+            user: whose conversation it is.
+            question: what is asked.
+            scope: of what it is asked; JSON types.
+            conversation: its id; "" starts a new one.
+            again: id of an earlier turn that is asked anew: it and all after it are removed.
+            thread: with `again`, what the agent knows the conversation by from now on: its memory of the old
+                thread holds what was removed, and is left to be deleted (`left_threads`).
+
+        Raises:
+            NotFound: this user has no such conversation or turn.
+        """
+        about = self.earlier(user, again)[0].id if again else conversation
+        if about:
+            self.get(user, about)
+        removed: tuple[str, ...] = ()
+        with self._writing() as run:
+            if again:
+                removed = _cut(run, about, again, thread)
+            name = about or _start(run, user, question)
+            turn = _add(run, name, question, scope)
+        return Asked(self.get(user, name), self.turn(user, turn), removed)
+
+    def earlier(self, user: str, turn: str) -> tuple[Conversation, list[StoredTurn]]:
+        """The conversation of a turn, and the turns before it.
+
+        Raises:
+            NotFound: this user has none of this id.
+        """
+        at = self.turn(user, turn)
+        rows = self._rows("SELECT conversation FROM turns WHERE id = ?", (turn,))
+        about = self.get(user, rows[0]["conversation"] if rows else "")
+        return about, [one for one in self.turns(user, about.id) if one.sequence < at.sequence]
 
     def recent(self, user: str, *, limit: int = 200) -> list[Conversation]:
         """A user's conversations, the one last spoken in first."""
@@ -144,12 +199,35 @@ class ConversationStore:
         with self._writing() as run:
             run("UPDATE conversations SET title = ? WHERE id = ?", (_title(title), conversation))
 
-    def delete(self, user: str, conversation: str) -> None:
-        """Remove a conversation with everything in it."""
-        self.get(user, conversation)
+    def delete(self, user: str, conversation: str) -> tuple[str, ...]:
+        """Remove a conversation with everything in it; the agent's memory of it is left to be deleted.
+
+        Returns:
+            The ids of its turns.
+        """
+        about = self.get(user, conversation)
         with self._writing() as run:
-            run("DELETE FROM turns WHERE conversation = ?", (conversation,))
+            rows = run("DELETE FROM turns WHERE conversation = ? RETURNING id", (conversation,)).fetchall()
+            run(
+                "INSERT OR IGNORE INTO left_threads SELECT thread FROM conversations WHERE id = ?",
+                (about.id,),
+            )
             run("DELETE FROM conversations WHERE id = ?", (conversation,))
+        return tuple(row["id"] for row in rows)
+
+    def left_threads(self) -> list[str]:
+        """Threads that no conversation has any more, and whose memory the agent is still to delete."""
+        return [row["thread"] for row in self._rows("SELECT thread FROM left_threads", ())]
+
+    def leave(self, thread: str) -> None:
+        """Note that the memory of a thread is to be deleted."""
+        with self._writing() as run:
+            run("INSERT OR IGNORE INTO left_threads VALUES (?)", (thread,))
+
+    def forgotten(self, thread: str) -> None:
+        """Note that the agent has deleted its memory of a thread."""
+        with self._writing() as run:
+            run("DELETE FROM left_threads WHERE thread = ?", (thread,))
 
     def turns(self, user: str, conversation: str) -> list[StoredTurn]:
         """The questions of a conversation in order."""
@@ -173,16 +251,7 @@ class ConversationStore:
 
     def add_turn(self, user: str, conversation: str, question: str, scope: dict[str, Any]) -> StoredTurn:
         """Put a question at the end of a conversation, as running."""
-        self.get(user, conversation)
-        name, now = secrets.token_urlsafe(9), _now()
-        with self._writing() as run:
-            run(
-                "INSERT INTO turns (id, conversation, sequence, question, scope, status, state, created) SELECT"
-                " ?, ?, coalesce(max(sequence), 0) + 1, ?, ?, 'running', '{}', ? FROM turns WHERE conversation = ?",
-                (name, conversation, question, _json(scope), now, conversation),
-            )
-            run("UPDATE conversations SET updated = ? WHERE id = ?", (now, conversation))
-        return self.turn(user, name)
+        return self.ask(user, question, scope, conversation=self.get(user, conversation).id).turn
 
     def save_turn(
         self, user: str, turn: str, status: TurnStatus, state: dict[str, Any], response: dict[str, Any] | None
@@ -194,19 +263,6 @@ class ConversationStore:
                 " (SELECT id FROM conversations WHERE user = ?)",
                 (status, _json(state), _json(response) if response else None, turn, user),
             )
-
-    def cut(self, user: str, turn: str) -> Conversation:
-        """Remove a question and all after it, to ask anew from there.
-
-        Returns:
-            The conversation under a new thread: the agent's memory of the old one holds what was cut.
-        """
-        self.turn(user, turn)
-        with self._writing() as run:
-            row = run("SELECT conversation, sequence FROM turns WHERE id = ?", (turn,)).fetchone()
-            run("DELETE FROM turns WHERE conversation = ? AND sequence >= ?", tuple(row))
-            run("UPDATE conversations SET thread = ? WHERE id = ?", (_new_thread(row[0]), row[0]))
-        return self.get(user, row[0])
 
     def judge(self, user: str, turn: str, feedback: int | None, reason: str = "") -> None:
         """Keep what a reader thinks of an answer: 1 good, -1 bad, None nothing any more."""
@@ -228,8 +284,42 @@ class ConversationStore:
             yield self._connection.execute
 
 
-def _new_thread(conversation: str) -> str:
+def new_thread(conversation: str) -> str:
+    """A name that the agent has never known this conversation by."""
     return f"{conversation}.{secrets.token_hex(4)}"
+
+
+def _start(run: Any, user: str, title: str) -> str:
+    now, name = _now(), secrets.token_urlsafe(12)
+    run(
+        "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?)",
+        (name, user, _title(title), new_thread(name), now, now),
+    )
+    return name
+
+
+def _add(run: Any, conversation: str, question: str, scope: dict[str, Any]) -> str:
+    name, now = secrets.token_urlsafe(9), _now()
+    run(
+        "INSERT INTO turns (id, conversation, sequence, question, scope, status, state, created) SELECT"
+        " ?, ?, coalesce(max(sequence), 0) + 1, ?, ?, 'running', '{}', ? FROM turns WHERE conversation = ?",
+        (name, conversation, question, _json(scope), now, conversation),
+    )
+    run("UPDATE conversations SET updated = ? WHERE id = ?", (now, conversation))
+    return name
+
+
+def _cut(run: Any, conversation: str, turn: str, thread: str) -> tuple[str, ...]:
+    rows = run(
+        "DELETE FROM turns WHERE conversation = ? AND sequence >= (SELECT sequence FROM turns WHERE id = ?)"
+        " RETURNING id",
+        (conversation, turn),
+    ).fetchall()
+    run("INSERT OR IGNORE INTO left_threads SELECT thread FROM conversations WHERE id = ?", (conversation,))
+    run(
+        "UPDATE conversations SET thread = ? WHERE id = ?", (thread or new_thread(conversation), conversation)
+    )
+    return tuple(row["id"] for row in rows)
 
 
 def _title(text: str) -> str:
@@ -238,7 +328,7 @@ def _title(text: str) -> str:
 
 
 def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
 
 
 def _json(value: Any) -> str:

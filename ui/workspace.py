@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import threading
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from graph_agent.ui.answering import Answering, Asking
 from graph_agent.ui.conversations import ConversationStore
 from graph_agent.ui.ingestion import Ingestion, Job
 from graph_agent.ui.query_history import QueryHistory
+from graph_agent.ui.questions import Questions
 from graph_agent.ui.results import Results
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ class Workspace:
         self.history = QueryHistory(settings.data / CONVERSATIONS)
         self.ingestion = Ingestion(graph, self._load_embedder)
         self.answering = Answering(self)
+        self.questions = Questions(self)
         self.results = Results()
         self.active: dict[str, tuple[Turn, Asking]] = {}
         self._lock = threading.RLock()
@@ -144,6 +147,7 @@ class Workspace:
             self.tools.warm()
             self.corpus()
             self.answering.warm()
+            asyncio.run(self.questions.forget_left())
             # What is loaded now stays. Left where it is, each full collection of garbage goes through all of it and
             # holds up every thread for 150 ms.
             gc.collect()

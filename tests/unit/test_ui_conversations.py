@@ -71,7 +71,9 @@ def test_nobody_reaches_what_is_anothers(store: ConversationStore) -> None:
         lambda: store.rename("bo", made.id, "mine"),
         lambda: store.delete("bo", made.id),
         lambda: store.add_turn("bo", made.id, "x", {}),
-        lambda: store.cut("bo", turn.id),
+        lambda: store.ask("bo", "x", {}, again=turn.id),
+        lambda: store.ask("bo", "x", {}, conversation=made.id),
+        lambda: store.earlier("bo", turn.id),
         lambda: store.judge("bo", turn.id, 1),
         lambda: store.get("", made.id),
     ):
@@ -85,10 +87,37 @@ def test_nobody_reaches_what_is_anothers(store: ConversationStore) -> None:
 def test_asking_anew_removes_what_came_after_and_takes_a_new_thread(store: ConversationStore) -> None:
     made = store.start("", "x")
     turns = [store.add_turn("", made.id, f"question {n}", {}) for n in range(3)]
-    cut = store.cut("", turns[1].id)
-    assert cut.thread != made.thread
-    assert [turn.question for turn in store.turns("", made.id)] == ["question 0"]
-    assert store.add_turn("", made.id, "again", {}).sequence == 2
+    asked = store.ask("", "again", {}, again=turns[1].id)
+    assert asked.conversation.thread != made.thread
+    assert asked.removed == (turns[1].id, turns[2].id)
+    assert [turn.question for turn in store.turns("", made.id)] == ["question 0", "again"]
+    assert asked.turn.sequence == 2
+    assert store.left_threads() == [made.thread]
+
+
+def test_a_question_is_put_in_whole_or_not_at_all(store: ConversationStore) -> None:
+    made = store.start("", "x")
+    turn = store.add_turn("", made.id, "question", {})
+    endless: dict[str, object] = {}
+    endless["self"] = endless  # fails when the turn is written, after what was before it is removed
+    for place in ({"again": turn.id}, {"conversation": made.id}, {}):
+        with pytest.raises(TypeError):
+            store.ask("", "again", endless, **place)
+    assert [one.id for one in store.recent("")] == [made.id]
+    assert [one.id for one in store.turns("", made.id)] == [turn.id]
+    assert store.get("", made.id).thread == made.thread
+    assert store.left_threads() == []
+
+
+def test_threads_are_left_until_the_agent_has_forgotten_them(store: ConversationStore) -> None:
+    made = store.start("", "x")
+    turn = store.add_turn("", made.id, "question", {})
+    again = store.ask("", "question", {}, again=turn.id)
+    assert store.delete("", made.id) == (again.turn.id,)
+    assert set(store.left_threads()) == {made.thread, again.conversation.thread}
+    for thread in store.left_threads():
+        store.forgotten(thread)
+    assert store.left_threads() == []
 
 
 def test_a_deleted_conversation_is_gone_with_its_turns(store: ConversationStore) -> None:
