@@ -104,6 +104,12 @@ _PHRASES: Final[dict[str, dict[str, str]]] = {
         "fr": "La base de données est indisponible ; la question n'a pas pu être recherchée.",
         "es": "La base de datos no está disponible; no se pudo buscar la pregunta.",
     },
+    "failed": {
+        "en": "The question could not be looked up.",
+        "de": "Die Frage konnte nicht nachgeschlagen werden.",
+        "fr": "La question n'a pas pu être recherchée.",
+        "es": "No se pudo buscar la pregunta.",
+    },
     "hello": {
         "en": "Hello! Ask me about the documents here, and I will answer with citations.",
         "de": "Hallo! Fragen Sie mich nach den Dokumenten hier; ich antworte mit Belegen.",

@@ -27,8 +27,8 @@ def engine_is_down(state: State) -> bool:
 
 
 def after_skeleton(state: State) -> AfterSkeleton:
-    """An empty graph, or one that is down, needs no plan."""
-    return "answer" if engine_is_down(state) or state.get("kind") == "empty" else "plan"
+    """An empty graph, or one that could not be looked at, needs no plan."""
+    return "answer" if engine_is_down(state) or state.get("kind") in {"empty", "unknown"} else "plan"
 
 
 def after_plan(state: State) -> AfterPlan:

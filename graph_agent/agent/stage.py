@@ -20,10 +20,16 @@ from graph_agent.agent.events import (
     StageStarted,
 )
 from graph_agent.agent.reasoner import Reasoner
-from graph_agent.agent.response import Passage, Source, StageRecord
+from graph_agent.agent.response import CypherRun, Passage, Source, StageRecord
 from graph_agent.agent.state import FailureState, State, Update, fresh
 from graph_agent.agent.toolbox import Outcome
-from graph_agent.errors import EngineUnavailable, GraphAgentError, ModelUnavailable
+from graph_agent.errors import (
+    ConfigurationError,
+    EngineUnavailable,
+    GraphAgentError,
+    ModelUnavailable,
+    QueryError,
+)
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
@@ -111,7 +117,9 @@ def stage(name: Stage, work: Work, built_with: Services | None) -> Node:
     """The node of a stage.
 
     Errors do not end the machine: an engine that is down leads straight to an answer that says so; a model that
-    fails for good hands over to the extractive reasoner; a limit leads to an answer from what is there.
+    fails for good hands over to the extractive reasoner; a query that the engine refuses or has no time for, and a
+    configuration that turns out to be wrong, leave the stage without a result; a limit leads to an answer from what
+    is there.
     """
 
     async def node(state: State, runtime: Runtime[AgentContext]) -> Update:
@@ -129,11 +137,15 @@ def stage(name: Stage, work: Work, built_with: Services | None) -> Node:
             update = {"reading_done": True}
         except EngineUnavailable as error:
             step.error = error.message
-            update = {"error": failure(error)}
+            update = {**_left_by(name, error), "error": failure(error)}
         except ModelUnavailable as error:
             step.error = error.message
             step.note(str(error))
-            update = {"mode": "extractive", "error": failure(error)}
+            update = {**_left_by(name, error), "mode": "extractive", "error": failure(error)}
+        except (QueryError, ConfigurationError) as error:
+            step.error = error.message
+            step.note(str(error))
+            update = {**_left_by(name, error), "error": failure(error)}
         update = {**begun, **update}
         return {**update, **_recorded(step, update)}
 
@@ -143,6 +155,24 @@ def stage(name: Stage, work: Work, built_with: Services | None) -> Node:
 
 def _begun(state: State, context: Resolved) -> Update:
     return fresh(state.get("question"), "extractive" if context.services.model is None else "model")
+
+
+def _left_by(name: Stage, error: GraphAgentError) -> Update:
+    """What a stage that failed leaves, so that the machine goes on and does not come back to it for ever."""
+    match name:
+        case "cypher":
+            run = CypherRun(query="", error=error.message).model_dump()
+            return {"cypher_text": "", "cypher": [{**run, "text": ""}]}
+        case "repair":
+            return {"cypher_text": ""}
+        case "search":
+            return {"search": {"failed": True}}
+        case "read":
+            return {"reading_done": not isinstance(error, ModelUnavailable)}
+        case "rewrite":
+            return {"rewritten": True}
+        case _:
+            return {}
 
 
 def _recorded(step: Step, update: Update) -> Update:

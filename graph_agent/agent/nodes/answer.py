@@ -13,34 +13,43 @@ from graph_agent.agent.nodes.read import rows_text
 from graph_agent.agent.phrases import phrase
 from graph_agent.agent.reasoner import AnswerRequest, Done, Reasoner, Remark, Renumbered, Replace, Text
 from graph_agent.agent.response import Finding, Passage
-from graph_agent.agent.routing import engine_is_down
+from graph_agent.agent.routing import engine_is_down, found_something
 from graph_agent.agent.stage import Step, failure
-from graph_agent.agent.state import State, Update, plan_of
-from graph_agent.errors import ModelUnavailable
+from graph_agent.agent.state import FailureState, State, Update, plan_of
+from graph_agent.errors import ConfigurationError, ModelUnavailable, QueryError, UnavailableError
 from graph_agent.text import detect_language, estimate_tokens
 
 
 async def run(state: State, step: Step) -> Update:
     """Write the answer; always ends with one."""
-    if engine_is_down(state) or state.get("kind") == "empty":
-        return _without_graph(state, step)
+    error = state.get("error")
+    if engine_is_down(state) or (error and found_nothing(state)):
+        return _not_looked_up(state, step, error)
+    if state.get("kind") == "empty":
+        step.emit(AnswerToken(text=(text := phrase("empty", detect_language(state["question"])))))
+        return {"draft": text, "answered": False, "search": {"trusted": True}}
     writing = _Writing(step, sources=state.get("sources") or [])
     reasoner = step.reasoner(state)
     request = request_of(state, because=_because(state, step))
     update: Update = {}
     try:
-        done = await writing.written(reasoner, request)
-    except (OutOfBudget, ModelUnavailable) as error:
-        if reasoner is step.services.extractive:
-            raise
+        try:
+            done = await writing.written(reasoner, request)
+        except (OutOfBudget, ModelUnavailable) as error:
+            if reasoner is step.services.extractive:
+                raise
+            step.error = error.message
+            step.note(str(error))
+            update = {"mode": "extractive"}
+            if isinstance(error, ModelUnavailable):
+                update["error"] = failure(error)
+            writing.restart("the model did not finish")
+            reasoner = step.services.extractive
+            done = await writing.written(reasoner, request_of(state, because=error.message))
+    except (UnavailableError, QueryError, ConfigurationError) as error:
         step.error = error.message
-        step.note(str(error))
-        update = {"mode": "extractive"}
-        if isinstance(error, ModelUnavailable):
-            update["error"] = failure(error)
-        writing.restart("the model did not finish")
-        reasoner = step.services.extractive
-        done = await writing.written(reasoner, request_of(state, because=error.message))
+        writing.restart("it could not be looked up")
+        return {**_not_looked_up(state, step, failure(error)), "error": failure(error)}
     step.counts = {"tokens": estimate_tokens(writing.text), "passages": len(request.passages)}
     step.detail = dict(done.detail)
     search = {**(state.get("search") or {}), "quotes": {str(n): quote for n, quote in done.quotes.items()}}
@@ -129,14 +138,19 @@ class _Writing:
             self._step.emit(AnswerReplaced(text=text, reason=reason))
 
 
-def _without_graph(state: State, step: Step) -> Update:
-    language = detect_language(state["question"])
-    if engine_is_down(state):
-        error = state.get("error")
-        said = f"{error['message']} {error['fix']}" if error else ""
-        text = f"{phrase('unavailable', language)}\n\n{said}".strip()
-    else:
-        text = phrase("empty", language)
+def found_nothing(state: State) -> bool:
+    """Whether there is nothing to answer from because a stage failed: no plan, or no search and no row."""
+    if state.get("plan") is None:
+        return True
+    searched = not (state.get("search") or {}).get("failed")
+    return not (searched or state.get("passages") or any(map(found_something, state.get("cypher") or [])))
+
+
+def _not_looked_up(state: State, step: Step, error: FailureState | None) -> Update:
+    down = error is not None and error["kind"] == "EngineUnavailable"
+    said = f"{error['message']} {error['fix']}" if error else ""
+    head = phrase("unavailable" if down else "failed", detect_language(state["question"]))
+    text = f"{head}\n\n{said}".strip()
     step.emit(AnswerToken(text=text))
     return {"draft": text, "answered": False, "search": {"trusted": True}}
 

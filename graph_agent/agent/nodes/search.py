@@ -23,7 +23,7 @@ from graph_agent.agent.passages import (
 from graph_agent.agent.phrases import phrase
 from graph_agent.agent.response import Source
 from graph_agent.agent.stage import Step
-from graph_agent.agent.state import ScopeChoice, State, Update, plan_of
+from graph_agent.agent.state import FailureState, ScopeChoice, State, Update, plan_of
 from graph_agent.agent.toolbox import Outcome
 from graph_agent.errors import BadArgument, GraphAgentError
 from graph_agent.store.queries.agent import SECTIONS
@@ -50,6 +50,8 @@ async def run(state: State, step: Step) -> Update:
     failed = [outcome for outcome in outcomes if outcome.failed]
     for outcome in failed:
         step.note(f"A search failed: {outcome.content}")
+    if len(failed) == len(outcomes):
+        return _unsearched(phrases, failed[0])
     artifacts = [outcome.artifact for outcome in outcomes if isinstance(outcome.artifact, dict)]
     found = fused([found_in(artifact) for artifact in artifacts])
     sections, coverage = await asyncio.to_thread(
@@ -88,6 +90,17 @@ async def run(state: State, step: Step) -> Update:
     return update
 
 
+def _unsearched(phrases: list[str], failed: Outcome) -> Update:
+    """What no search at all leaves: an answer must not take it for documents that say nothing."""
+    error: FailureState = {
+        "kind": failed.error,
+        "message": failed.content,
+        "fix": "",
+        "exit_code": GraphAgentError.exit_code,
+    }
+    return {"search": {"phrases": phrases, "notice": failed.content, "failed": True}, "error": error}
+
+
 def _places(arguments: dict[str, Any]) -> list[str]:
     scope = arguments.get("scope") or []
     return [scope] if isinstance(scope, str) else list(scope)
@@ -107,7 +120,7 @@ async def _foreign(state: State, step: Step) -> Update:
     outcome = await step.tool("vector_search", {"query": phrases[0], "top_k": 10})
     if outcome.failed:
         step.note(f"The search by meaning failed: {outcome.content}")
-        return {"search": {"phrases": phrases, "notice": outcome.content}}
+        return _unsearched(phrases, outcome)
     passages = node_passages(outcome.artifact if isinstance(outcome.artifact, list) else [])
     step.counts = {"results": len(passages)}
     step.detail = {"phrases": phrases}

@@ -21,11 +21,13 @@ COLLECTION_TOKENS = 450
 async def run(state: State, step: Step) -> Update:
     """Ask for the overview, and tell documents from other graphs."""
     outcome = await step.tool("get_graph_overview")
+    if outcome.failed:
+        step.note(f"The overview failed: {outcome.content}")
     skeleton, kind, corpus = await asyncio.to_thread(_held, step)
     facts = facts_of(skeleton)
     if isinstance(outcome.artifact, dict):
         facts["dropped"] = outcome.artifact.get("dropped") or outcome.artifact.get("left_out") or {}
-    overview = outcome.content
+    overview = "" if outcome.failed else outcome.content
     if corpus is not None:
         overview = f"{overview}\n{collection(corpus)}"
         facts["collection"] = {
