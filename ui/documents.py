@@ -223,16 +223,12 @@ class DocumentsPage:
             BadArgument: nothing is named.
         """
         corpus = self._workspace.corpus()
-        uploads = self._workspace.uploads
         if name := data.get("document"):
             row = corpus.by_hash.get(name)
             if row is None:
                 raise NotFound("This document is not in the graph any more.", "Reload the page.")
             sources = [place.source for place in row.places if place.source] or [row.source]
-            for source in sources:
-                if (file := removable(source, uploads)) is not None:
-                    file.unlink()
-            return self._workspace.ingestion.remove(sources, f"Removing {row.title or row.filename}")
+            return self._removing(sources, row.title or row.filename)
         if name := data.get("folder"):
             rows = [row for row in corpus.folders if row.folder_id == name]
             if not rows:
@@ -244,11 +240,13 @@ class DocumentsPage:
                 for place in row.places
                 if self._is_below(corpus, place.folder_id, name)
             ]
-            for source in places:
-                if (file := removable(source, uploads)) is not None:
-                    file.unlink()
-            return self._workspace.ingestion.remove(places, f"Removing {rows[0].name}")
+            return self._removing(places, rows[0].name)
         raise BadArgument("Nothing to remove was named.", "Reload the page.")
+
+    def _removing(self, sources: list[str], name: str) -> Job:
+        found = [removable(source, self._workspace.uploads) for source in sources]
+        files = [file for file in found if file is not None]
+        return self._workspace.ingestion.remove(sources, f"Removing {name}", files=files)
 
     @staticmethod
     def _is_below(corpus: Any, folder_id: str, ancestor: str) -> bool:

@@ -131,15 +131,31 @@ class Ingestion:
         options = SyncOptions(name=name, wait_s=WAIT_S)
         return sync(self._graph, self._embedder(), list(paths), options, meter, stop=self._stop)
 
-    def remove(self, paths: Sequence[str], title: str) -> Job:
+    def remove(self, paths: Sequence[str], title: str, *, files: Sequence[Path] = ()) -> Job:
         """Begin to take what is below some paths out of the graph; returns at once.
+
+        Args:
+            paths: what is to go.
+            title: what the job is called.
+            files: deleted from disk once the graph does not hold them any more, and only then.
 
         Raises:
             SyncInProgress: another job is running.
         """
         from graph_agent.ingest import remove
+        from graph_agent.ingest.report import FileFailure
 
-        return self._start(title, lambda meter: remove(self._graph, list(paths), meter))
+        def work(meter: _Meter) -> SyncReport:
+            report = remove(self._graph, list(paths), meter)
+            for file in files:
+                try:
+                    file.unlink(missing_ok=True)
+                except OSError as error:
+                    reason = f"It could not be deleted: {error.strerror or error}."
+                    report.warnings.append(FileFailure(str(file), reason))
+            return report
+
+        return self._start(title, work)
 
     def stop(self) -> None:
         """Ask the running job to end; what it has finished stays."""
