@@ -6,6 +6,7 @@ is left is never joined to anything but the uploads folder.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import unicodedata
@@ -17,7 +18,10 @@ from graph_agent.errors import BadArgument
 from graph_agent.ui.sanitise import clean
 
 MAX_NAME_BYTES = 180
+MAX_ENDING = 20  # characters; what is longer is no kind of file but part of its name
 _SEPARATORS = re.compile(r"[/\\:*?\"<>|]+")
+_FOLDER = re.compile(r"[a-z0-9]+(?:[._@-][a-z0-9]+)*")
+_MARKED = re.compile(r"-[0-9a-f]{16}$")
 _HEAD = 1_000_000  # bytes looked at to tell what a file is; containers are looked at whole
 
 
@@ -55,19 +59,31 @@ def receive(files: Sequence[Path], folder: Path, staging: Path, *, max_bytes: in
     taken: set[str] = set()
     inside = staging.resolve()
     for file in files:
-        name = safe_name(file.name)
-        problem = _problem(file, inside, max_bytes)
-        if problem:
-            result.refused.append(Refusal(clean(file.name), problem))
-            continue
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # The same name in one upload is another file; in a later upload it is a new version of the old one.
-        target = folder / _unused(name, taken)
-        taken.add(target.name.casefold())
-        shutil.move(file, target)
-        result.kept.append(target)
+        try:
+            result.kept.append(_take(file, folder, inside, taken, max_bytes))
+        except BadArgument as error:
+            result.refused.append(Refusal(clean(file.name), f"{error.message} {error.fix}".strip()))
+        except OSError as error:
+            result.refused.append(
+                Refusal(clean(file.name), f"it could not be kept: {error.strerror or error}.")
+            )
     _tidy(files, inside)
     return result
+
+
+def _take(file: Path, folder: Path, inside: Path, taken: set[str], max_bytes: int) -> Path:
+    name = safe_name(file.name)
+    problem = _problem(file, inside, max_bytes)
+    if problem:
+        raise BadArgument(problem)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # The same name in one upload is another file; in a later upload it is a new version of the old one.
+    target = folder / _unused(name, taken)
+    if target.is_dir():
+        raise BadArgument("a folder has this name.", "Rename the file.")
+    shutil.move(file, target)
+    taken.add(target.name.casefold())
+    return target
 
 
 def safe_name(name: str) -> str:
@@ -79,20 +95,27 @@ def safe_name(name: str) -> str:
     last = _SEPARATORS.sub(" ", unicodedata.normalize("NFC", name.rpartition("/")[2].rpartition("\\")[2]))
     plain = " ".join(clean("".join(c for c in last if c.isprintable())).split()).lstrip(". ").rstrip(". ")
     stem, dot, ending = plain.rpartition(".")
-    if not dot:
-        stem, ending = plain, ""
+    if not dot or len(ending) > MAX_ENDING:
+        stem, dot, ending = plain, "", ""
     room = MAX_NAME_BYTES - len(ending.encode("utf-8", "replace")) - 1
     while len(stem.encode("utf-8", "replace")) > room:
         stem = stem[:-1]
     shown = f"{stem.strip()}.{ending}" if ending else stem.strip()
-    if not stem.strip() or len(ending) > 20:
+    if not stem.strip():
         raise BadArgument(f"The file name {clean(name)[:80]!r} is not usable.", "Rename the file.")
     return shown
 
 
 def uploads_folder(uploads: Path, user: str) -> Path:
-    """The folder of a user's uploads; without logins that of everybody."""
-    return uploads / safe_name(user) if user else uploads
+    """The folder of a user's uploads, no two users' the same on any file system; without logins that of all."""
+    if not user:
+        return uploads
+    if _FOLDER.fullmatch(user) and not _MARKED.search(user):
+        return uploads / user
+    # Capitals and last dots are the same to some file systems: the hash keeps such names apart.
+    mark = hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    shown = re.sub(r"[^a-z0-9]+", "-", user.lower()).strip("-")[:40]
+    return uploads / f"{shown or 'user'}-{mark}"
 
 
 def removable(source: str, uploads: Path) -> Path | None:

@@ -42,6 +42,9 @@ def staged(staging: Path, name: str, data: bytes) -> Path:
         ("  spaces  .md ", "spaces.md"),
         ("Käse.md", "Käse.md"),
         ("ends with dots...", "ends with dots"),
+        ("a." + "x" * 40, "a." + "x" * 40),
+        ("Minutes of 3.4. and what came of them.md", "Minutes of 3.4. and what came of them.md"),
+        ("Version 2.final as sent to the board", "Version 2.final as sent to the board"),
     ],
 )
 def test_names(given: str, safe: str) -> None:
@@ -54,7 +57,7 @@ def test_long_names_keep_their_ending() -> None:
     assert len(name.encode()) <= MAX_NAME_BYTES
 
 
-@pytest.mark.parametrize("name", ["", "...", "/", "\x00", "..", "a." + "x" * 40])
+@pytest.mark.parametrize("name", ["", "...", "/", "\x00", ".."])
 def test_names_of_which_nothing_is_left(name: str) -> None:
     with pytest.raises(BadArgument, match="not usable"):
         safe_name(name)
@@ -130,3 +133,43 @@ def test_only_uploaded_files_are_deleted(tmp_path: Path) -> None:
 def test_each_user_has_a_folder(tmp_path: Path) -> None:
     assert uploads_folder(tmp_path, "") == tmp_path
     assert uploads_folder(tmp_path, "ada") == tmp_path / "ada"
+
+
+def test_users_never_share_a_folder(tmp_path: Path) -> None:
+    users = [
+        "bob",
+        "bob.",
+        "Bob",
+        "bob-",
+        "BOB",
+        "anna.von-hohenlohe-langenburg",
+        "a@b.c",
+        "..",
+        "a/b",
+        "con",
+    ]
+    folders = [uploads_folder(tmp_path, user) for user in users]
+    users.append(folders[1].name)
+    folders.append(uploads_folder(tmp_path, users[-1]))
+    assert all(folder.parent == tmp_path and folder.name not in {"", ".", ".."} for folder in folders)
+    assert len({folder.name.casefold().rstrip(". ") for folder in folders}) == len(users)
+    assert uploads_folder(tmp_path, "anna.von-hohenlohe-langenburg").name == "anna.von-hohenlohe-langenburg"
+
+
+def test_one_bad_name_does_not_lose_the_others(staging: Path, tmp_path: Path) -> None:
+    uploads = tmp_path / "uploads"
+    (uploads / "folder.md").mkdir(parents=True)
+    files = [
+        staged(staging, "first.md", b"one"),
+        staged(staging, "...", b"two"),
+        staged(staging, "folder.md", b"three"),
+        staged(staging, "last.md", b"four"),
+    ]
+    result = receive(files, uploads, staging, max_bytes=MEGABYTE)
+    assert [path.name for path in result.kept] == ["first.md", "last.md"]
+    assert ["not usable" in one.reason for one in result.refused] == [True, False]
+    assert list((uploads / "folder.md").iterdir()) == []
+    blocked = tmp_path / "file"
+    blocked.write_text("x", encoding="utf-8")
+    failed = receive([staged(staging, "a.md", b"x")], blocked / "below", staging, max_bytes=MEGABYTE)
+    assert "could not be kept" in failed.refused[0].reason
