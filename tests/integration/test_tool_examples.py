@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_server import ScriptedServer, expect, reply, text, tool_calls
+from agent_cases import agent_at, honest, plan, stage_of
+from scripted_server import ScriptedServer, expect, reply, structured, text, tool_calls
 
 from graph_agent.store import DocumentGraph
 from graph_agent.tools import (
@@ -120,6 +121,36 @@ def test_a_sixteenth_tool_is_one_file_and_everybody_has_it(length: str, sample: 
     assert tools[length].invoke({"path": "index.md"}).endswith(" tokens")
     assert call_tool(sample, length, {"path": "nope.md"}).content == "No document found at 'nope.md'."
     assert length in registry.reading_tools()
+
+
+def test_the_agent_reads_with_the_sixteenth_tool(
+    length: str,
+    scripted_server: ScriptedServer,
+    sample_graph: DocumentGraph,
+    sample: ToolContext,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scripted_server.respond(
+        honest(
+            plan=lambda request: structured(plan(question="How long is the index?", read=True)),
+            read=lambda request: (
+                text("enough") if len(request.messages) > 2 else tool_calls((length, {"path": "index.md"}))
+            ),
+        )
+    )
+    with agent_at(scripted_server, sample_graph, tmp_path, monkeypatch, context=sample) as agent:
+        response = agent.ask("How long is the index?")
+    reading = [request for request in scripted_server.chats if stage_of(request) == "read"]
+    offered = {tool["function"]["name"] for tool in reading[0].body["tools"]}
+    assert offered == {*registry.reading_tools(), "calculate"}
+    assert length in offered
+    assert not offered & {"graph_query", "query_documents", "status"}
+    calls = [
+        call for record in response.stages if record.name == "read" for call in record.detail.get("calls", [])
+    ]
+    assert calls == [{"name": length, "arguments": {"path": "index.md"}}]
+    assert " tokens" in json.dumps(reading[1].body["messages"][-1])
 
 
 async def test_the_sixteenth_tool_is_in_tool_map_and_mcp(length: str, sample: ToolContext) -> None:

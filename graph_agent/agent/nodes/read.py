@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graph_agent.agent import calculate
 from graph_agent.agent.budget import OutOfBudget
@@ -15,11 +15,13 @@ from graph_agent.agent.reasoner import ReadRequest, ToolRequest
 from graph_agent.agent.response import Passage, Source
 from graph_agent.agent.stage import Step
 from graph_agent.agent.state import ReadCall, State, Update, plan_of
-from graph_agent.agent.toolbox import Outcome
+from graph_agent.agent.toolbox import Outcome, Toolbox
 from graph_agent.chat_models.models import BadReply
 from graph_agent.text import estimate_tokens
 
-DOCUMENT_TOOLS = ("get_document_toc", "get_section_content", "search_sections", "get_folder_toc")
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
 RESULT_TOKENS = 1_600  # of one result in the loop; the passages themselves are kept whole
 READ_TOKENS = 2_500  # of sections read in one call
 CALLS_A_ROUND = 4
@@ -41,7 +43,7 @@ async def run(state: State, step: Step) -> Update:
         rows=rows_text(state),
         rounds=rounds,
         runs=state.get("cypher") or [],
-        tools=step.services.toolbox.some((*DOCUMENT_TOOLS, calculate.NAME)),
+        tools=offered(step.services.toolbox),
     )
     try:
         wanted = await reasoner.choose_tools(request, step.budget)
@@ -71,6 +73,13 @@ async def run(state: State, step: Step) -> Update:
         "reading_done": done,
         "prompts": prompts,
     }
+
+
+def offered(toolbox: Toolbox) -> list[BaseTool]:
+    """The tools that a model reads with: those whose own file says so, and arithmetic."""
+    from graph_agent.tools.registry import reading_tools
+
+    return toolbox.some((*reading_tools(), calculate.NAME))
 
 
 class _Reading:
