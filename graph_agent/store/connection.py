@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -51,6 +52,7 @@ SOCKET_GRACE_S = 3.0  # what a query may take beyond its limit before it counts 
 MAX_CONNECTIONS = 64
 LONGEST_S = 75.0  # no query of ours has a limit as long as this
 PROBE_GRAPH = "health-probe"
+_WRITING = re.compile(r"\b(?:CREATE|MERGE|SET|DELETE|REMOVE|DROP)\b")
 MISSING_GRAPH = "Invalid graph operation on empty key"
 
 _CANNOT_WRITE: tuple[tuple[str | type[RedisError], str], ...] = (
@@ -165,7 +167,8 @@ class Connection:
                 f"FalkorDB at {self.info.address} did not answer within {limit_s:.0f} s.", "Try again."
             )
         overdue = any(
-            seconds > limit_s + 1 if query == text else seconds > LONGEST_S for query, seconds in running
+            seconds > limit_s + 1 if query == text else seconds > LONGEST_S and not _writes(query)
+            for query, seconds in running
         )
         if not overdue:
             return QueryTimeout(
@@ -389,3 +392,8 @@ def refused_to_write(error: RedisError) -> EngineUnavailable | None:
 
 def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _writes(query: str) -> bool:
+    """Whether a running query may be one of our writes: these may take minutes, and end by themselves."""
+    return _WRITING.search(query) is not None
