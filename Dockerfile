@@ -7,4 +7,4 @@ RUN pip install --no-cache-dir --constraint constraints.txt '.[all]' && useradd 
 USER agent
 ENV GRAPH_AGENT_DATA=/data
 EXPOSE 7860
-CMD ["graph-agent", "ui", "--host", "0.0.0.0", "--auth", "/run/secrets/users"]
+CMD ["graph-agent", "ui", "--host", "0.0.0.0", "--auth", "/data/users.json"]

@@ -10,29 +10,15 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import re
-import secrets
-import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from graph_agent.ui.policy import Application, Message, Receive, Scope, Send, guarded, security_headers
+from graph_agent.ui.sessions import SESSION_S, Sessions, TooManyTries
 from graph_agent.ui.templates import render
-from graph_agent.ui.users import Users
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 COOKIE = "graph_agent_session"
-SESSION_S = 12 * 3_600.0
-MAX_SESSIONS = 10_000
 MAX_FORM = 8_192
-FREE_TRIES = 5  # failed logins of one address before it has to wait
-WAIT_S = 30.0
 USER = "graph_agent.user"
 
 # What the pages need of Gradio. Its other routes (a proxy, run history, monitoring, code editing, files of
@@ -42,69 +28,7 @@ _OPEN = re.compile(
     r"|gradio_api/(?:theme\.css$|info/?$|queue/(?:join|data)/?$|run/|upload/?$|upload_progress/?$|cancel$|reset/?$"
     r"|heartbeat/|startup-events$|component_server/?$|app_id/?$))"
 )
-_SCRIPT = re.compile(rb"<script(?=[\s>])")
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
-
-
-@dataclass
-class _Session:
-    user: str
-    until: float
-
-
-class Sessions:
-    """Who is logged in; kept in memory, so a restart asks everybody again."""
-
-    def __init__(self, users: Users) -> None:
-        self.users = users
-        self._sessions: dict[str, _Session] = {}
-        self._failures: dict[str, tuple[int, float]] = {}
-        self._hashing = asyncio.Semaphore(2)  # each try takes 32 MiB and 0.1 s of a core
-
-    async def log_in(self, address: str, name: str, password: str) -> str | None:
-        """A session's token, or None for a wrong name or password."""
-        async with self._hashing:
-            fits = await asyncio.to_thread(self.users.check, name, password)
-        if not fits:
-            count, _ = self._failures.get(address, (0, 0.0))
-            self._failures[address] = (count + 1, time.monotonic())
-            return None
-        self._failures.pop(address, None)
-        self._forget_old()
-        token = secrets.token_urlsafe(32)
-        self._sessions[token] = _Session(name, time.monotonic() + SESSION_S)
-        return token
-
-    def seconds_to_wait(self, address: str) -> float:
-        """How long an address that failed too often has to wait before its next try."""
-        count, last = self._failures.get(address, (0, 0.0))
-        over = count - FREE_TRIES
-        if over < 0:
-            return 0.0
-        pause: float = min(WAIT_S * 2 ** min(over, 5), 900.0)
-        return max(0.0, last + pause - time.monotonic())
-
-    def user(self, token: str) -> str | None:
-        """Whose session this is; using it prolongs it."""
-        session = self._sessions.get(token)
-        if session is None:
-            return None
-        if session.until < time.monotonic() or not self.users.knows(session.user):
-            self._sessions.pop(token, None)
-            return None
-        session.until = time.monotonic() + SESSION_S
-        return session.user
-
-    def log_out(self, token: str) -> None:
-        """End a session."""
-        self._sessions.pop(token, None)
-
-    def _forget_old(self) -> None:
-        now = time.monotonic()
-        self._sessions = {token: entry for token, entry in self._sessions.items() if entry.until > now}
-        while len(self._sessions) >= MAX_SESSIONS:
-            self._sessions.pop(next(iter(self._sessions)))
-        self._failures = {name: entry for name, entry in self._failures.items() if entry[1] > now - 3_600}
 
 
 class Door:
@@ -160,7 +84,7 @@ class Door:
             await _answer(send, 404, "There is no such page.")
         else:
             scope = {**scope, "path": path, "raw_path": path.encode(), USER: user}
-            await self.app(scope, self._until_closing(receive), _guarded(send, path))
+            await self.app(scope, self._until_closing(receive), guarded(send, path))
 
     def _until_closing(self, receive: Receive) -> Receive:
         async def received() -> Message:
@@ -242,16 +166,20 @@ class Door:
         address = str((scope.get("client") or ("",))[0])
         wait = self._sessions.seconds_to_wait(address)
         if wait > 0:
-            await self._show_login(send, 429, f"Too many failed tries: wait {wait:.0f} s.")
+            await self._refuse_login(send, wait)
             return
         body = await _body(receive)
         if body is None:
             await _answer(send, 413, "That is no login form.")
             return
         form = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
-        token = await self._sessions.log_in(
-            address, form.get("name", [""])[0].strip(), form.get("password", [""])[0]
-        )
+        try:
+            token = await self._sessions.log_in(
+                address, form.get("name", [""])[0].strip(), form.get("password", [""])[0]
+            )
+        except TooManyTries as error:
+            await self._refuse_login(send, error.wait_s)
+            return
         if token is None:
             await self._show_login(send, 401, "Name or password is wrong.")
             return
@@ -268,6 +196,9 @@ class Door:
             headers=[(b"location", f"{self._root}/".encode()), (b"set-cookie", cookie.encode())],
         )
 
+    async def _refuse_login(self, send: Send, wait_s: float) -> None:
+        await self._show_login(send, 429, f"Too many failed tries: wait {wait_s:.0f} s.")
+
     async def _show_login(self, send: Send, status: int, problem: str) -> None:
         page = render("login.html", action=f"{self._root}/login", problem=problem)
         await _answer(send, status, str(page), kind="text/html")
@@ -281,80 +212,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
-
-
-def content_policy(nonce: str) -> str:
-    """The content policy of a page: nothing from elsewhere, and no script but ours and Gradio's files.
-
-    Without a nonce, as for the login page, no script at all.
-
-    `unsafe-eval` is for gr.HTML, which makes functions of templates (ours are constants); inline handlers and
-    inline scripts stay forbidden.
-    """
-    return "; ".join(
-        (
-            "default-src 'self'",
-            f"script-src 'self' 'nonce-{nonce}' 'unsafe-eval'" if nonce else "script-src 'none'",
-            "style-src 'self' 'unsafe-inline'",
-            "img-src 'self' data: blob:",
-            "font-src 'self' data:",
-            "connect-src 'self'",
-            "worker-src 'self' blob:",
-            "frame-src 'none'",
-            "object-src 'none'",
-            "base-uri 'self'",
-            "form-action 'self'",
-            "frame-ancestors 'none'",
-        )
-    )
-
-
-def _guarded(send: Send, path: str) -> Send:
-    """Headers on every answer; on the page itself a nonce on its own scripts."""
-    nonce = secrets.token_urlsafe(16)
-    start: Message | None = None
-    body = b""
-
-    async def guarded(message: Message) -> None:
-        nonlocal start, body
-        if message["type"] == "http.response.start":
-            given = [(key, value) for key, value in message["headers"] if key.lower() not in _REPLACED]
-            is_page = any(key.lower() == b"content-type" and b"text/html" in value for key, value in given)
-            message = {**message, "headers": [*given, *_headers(nonce, path, message["status"])]}
-            if is_page:
-                start = message
-                return
-            await send(message)
-            return
-        if start is None or message["type"] != "http.response.body":
-            await send(message)
-            return
-        body += message.get("body", b"")
-        if message.get("more_body"):
-            return
-        page = _SCRIPT.sub(f'<script nonce="{nonce}"'.encode(), body)
-        kept = [(key, value) for key, value in start["headers"] if key.lower() != b"content-length"]
-        await send({**start, "headers": [*kept, (b"content-length", str(len(page)).encode())]})
-        await send({"type": "http.response.body", "body": page})
-
-    return guarded
-
-
-_REPLACED = {b"content-security-policy", b"x-frame-options", b"referrer-policy", b"x-content-type-options"}
-
-
-def _headers(nonce: str, path: str, status: int) -> list[tuple[bytes, bytes]]:
-    headers = [
-        (b"content-security-policy", content_policy(nonce).encode()),
-        (b"x-content-type-options", b"nosniff"),
-        (b"x-frame-options", b"DENY"),
-        (b"referrer-policy", b"same-origin"),
-    ]
-    if status == 200 and path.startswith(
-        "/assets/"
-    ):  # Gradio's files have their content's hash in their name
-        headers.append((b"cache-control", b"private, max-age=31536000, immutable"))
-    return headers
 
 
 async def _answer(
@@ -374,7 +231,7 @@ async def _answer(
                 (b"content-type", f"{kind}; charset=utf-8".encode()),
                 (b"content-length", str(len(body)).encode()),
                 (b"cache-control", b"no-store"),
-                *_headers("", "", status),
+                *security_headers("", "", status),
                 *(headers or []),
             ],
         }

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from graph_agent.errors import ConfigurationError
-from graph_agent.ui.access import Door, Sessions, is_loopback
+from graph_agent.ui.access import Door, is_loopback
+from graph_agent.ui.sessions import Sessions
 from graph_agent.ui.users import Users
 
 if TYPE_CHECKING:

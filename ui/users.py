@@ -116,7 +116,7 @@ def check_password(password: str, hashed: str) -> bool:
 
 
 class Users:
-    """The users file of a running server; changes to it are noticed at the next login.
+    """The users file of a running server; changes to it are noticed at the next request.
 
     Raises:
         ConfigurationError: the file is not there, is damaged, or names nobody.
@@ -125,22 +125,23 @@ class Users:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._seen: tuple[int, int] | None = None
+        self._seen: tuple[int, int, int] | None = None
         self._users: dict[str, dict[str, str]] = {}
         # Checked when the name is unknown, so that the answer takes as long as for a known one.
         self._nobody = hash_password(secrets.token_urlsafe(12))
         if not self._current():
             raise ConfigurationError(f"The users file {path} names nobody.", _ADD)
 
-    def check(self, name: str, password: str) -> bool:
-        """Whether name and password fit; about 0.1 s of work, so call it in a thread."""
+    def check(self, name: str, password: str) -> str | None:
+        """The user's hash when name and password fit; about 0.1 s of work, so call it in a thread."""
         entry = self._current().get(name)
         fits = check_password(password, entry["hash"] if entry else self._nobody)
-        return fits and entry is not None
+        return entry["hash"] if fits and entry is not None else None
 
-    def knows(self, name: str) -> bool:
-        """Whether this user may (still) use the server."""
-        return name in self._current()
+    def hash_of(self, name: str) -> str | None:
+        """The hash of a user's password now, None for a name that may not (or no longer) use the server."""
+        entry = self._current().get(name)
+        return entry["hash"] if entry else None
 
     def _current(self) -> dict[str, dict[str, str]]:
         with self._lock:
@@ -152,7 +153,7 @@ class Users:
                         f"The users file {self.path} cannot be read: {error.strerror or error}.", _ADD
                     ) from None
                 return {}
-            stamp = (status.st_mtime_ns, status.st_size)
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
             if stamp != self._seen:
                 self._users = _read(self.path)
                 self._seen = stamp

@@ -139,6 +139,14 @@ def test_a_removed_user_is_out_at_once(guarded: Site, users: Path) -> None:
         assert client.get("config").status_code == 401
 
 
+def test_a_new_password_ends_what_was_begun_with_the_old_one(guarded: Site, users: Path) -> None:
+    with closing(log_in(guarded)) as client:
+        assert client.get("config").status_code == 200
+        add_user(users, "ada", "battery staple")
+        assert client.get("config").status_code == 401
+    log_in(guarded, "ada", "battery staple").close()
+
+
 def test_forged_and_foreign_cookies_are_nothing(guarded: Site) -> None:
     for value in ("", "x", "ada", "a" * 10_000, '"; DROP TABLE'):
         headers = {"cookie": f"graph_agent_session={value}"}

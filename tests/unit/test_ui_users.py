@@ -7,9 +7,18 @@ import os
 from pathlib import Path
 
 import pytest
+import yaml
 
 from graph_agent.errors import BadArgument, ConfigurationError, NotFound
-from graph_agent.ui.users import Users, add_user, check_password, hash_password, list_users, remove_user
+from graph_agent.ui.users import (
+    Users,
+    add_user,
+    check_password,
+    default_users_file,
+    hash_password,
+    list_users,
+    remove_user,
+)
 
 
 @pytest.fixture
@@ -26,7 +35,7 @@ def test_a_user_is_added_changed_and_removed(path: Path) -> None:
     assert not users.check("ada", "correct horse")
     assert not users.check("bo", "battery staple")
     remove_user(path, "ada")
-    assert not users.knows("ada")
+    assert users.hash_of("ada") is None
     assert not users.check("ada", "battery staple")
     with pytest.raises(NotFound, match="'ada'"):
         remove_user(path, "ada")
@@ -45,7 +54,7 @@ def test_passwords_are_not_in_the_file_and_others_cannot_read_it(path: Path) -> 
 def test_a_running_server_sees_a_new_user(path: Path) -> None:
     add_user(path, "ada", "correct horse")
     users = Users(path)
-    assert not users.knows("bo")
+    assert users.hash_of("bo") is None
     add_user(path, "bo", "correct horse")
     assert users.check("bo", "correct horse")
 
@@ -98,3 +107,17 @@ def test_hashes_of_other_makes_fit_nothing() -> None:
     assert check_password("correct horse", hash_password("correct horse"))
     for broken in ("", "x", "md5$1$2$3$4$5", "scrypt$x$8$1$aa$bb", "scrypt$32768$8$1$!!$??"):
         assert not check_password("correct horse", broken)
+
+
+def test_the_team_set_up_serves_a_users_file_that_can_be_replaced() -> None:
+    root = Path(__file__).parents[2]
+    command = json.loads((root / "Dockerfile").read_text(encoding="utf-8").partition("\nCMD ")[2])
+    users = Path(command[command.index("--auth") + 1])
+    chat = yaml.safe_load((root / "compose.yaml").read_text(encoding="utf-8"))["services"]["chat"]
+    mounted = {volume.split(":")[1] for volume in chat["volumes"]}
+    assert users == default_users_file(Path("/data"))
+    assert (
+        "/data" in mounted
+    )  # the whole folder: a file that is replaced within a mounted file stays the old one
+    assert str(users) not in mounted
+    assert "secrets" not in chat
