@@ -13,14 +13,13 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from graph_agent.agent import calculate
 from graph_agent.agent.background import BackgroundLoop
 from graph_agent.agent.budget import Limits
 from graph_agent.agent.calls import ModelCalls
-from graph_agent.agent.checkpoints import ConversationSaver, open_saver
+from graph_agent.agent.checkpoints import ConversationSaver, open_saver, thread_names
 from graph_agent.agent.context import AgentContext, Services
 from graph_agent.agent.events import AgentEvent, Event, Finished
 from graph_agent.agent.extractive import ExtractiveReasoner
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
+    from graph_agent.agent.graph import Machine
     from graph_agent.settings import Settings
     from graph_agent.store import DocumentGraph
     from graph_agent.tools import ToolContext
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 MAX_QUESTION = 20_000  # characters
 
 
@@ -85,7 +86,9 @@ class GraphAgent:
         else:
             self._saver = checkpointer
         self.machine = build_graph(self.services, checkpointer=self._saver)
+        self._unkept = build_graph(self.services)
         self._loop = BackgroundLoop()
+        self._forgotten: set[str] = set()
         self._asked = OneAtATime()
 
     @classmethod
@@ -122,7 +125,7 @@ class GraphAgent:
 
         Args:
             question: in any language.
-            thread_id: name of a conversation to go on with, or to begin; None begins one of its own.
+            thread_id: name of a conversation to go on with, or to begin; with None nothing is kept.
             scope: what to search: {folder, document, paths, labels, date_from, date_to}.
 
         Raises:
@@ -201,10 +204,28 @@ class GraphAgent:
         values = cast("State", self._loop.run(self.machine.aget_state(self._config(thread_id))).values)
         return list(values.get("turns") or [])
 
-    def forget(self, thread_id: str) -> None:
-        """Delete a conversation; an unknown one is no error."""
+    def forget(self, thread_id: str, *, derived: bool = False) -> None:
+        """Delete a conversation; an unknown one is no error.
+
+        A question that runs in it goes on and is answered, and what it writes is deleted when it ends.
+
+        Args:
+            thread_id: name of the conversation.
+            derived: also those named after it with a point: `talk.2` and `talk.2.1` of `talk`.
+        """
         if self._saver is not None:
-            self._loop.run(self._saver.adelete_thread(thread_id))
+            self._loop.run(self._forget(self._saver, thread_id, derived=derived))
+
+    async def _forget(self, saver: BaseCheckpointSaver[Any], thread_id: str, *, derived: bool) -> None:
+        threads = {thread_id}
+        if derived:
+            below = f"{thread_id}."
+            threads |= {thread for thread in await thread_names(saver) if thread.startswith(below)}
+            threads |= {thread for thread in self._asked.names() if thread.startswith(below)}
+        for thread in threads:
+            if thread in self._asked:
+                self._forgotten.add(thread)
+            await saver.adelete_thread(thread)
 
     def close(self) -> None:
         """Close the conversations, and the graph when `open` opened it. May be called twice."""
@@ -234,24 +255,37 @@ class GraphAgent:
         return {"configurable": {"thread_id": thread_id}, "run_name": "graph-agent"}
 
     async def _run(self, given: dict[str, Any] | None, thread_id: str | None) -> AsyncGenerator[AgentEvent]:
-        thread = thread_id or uuid4().hex
-        context = AgentContext(services=self.services, limits=self.limits, thread_id=thread)
+        if not thread_id:
+            async for event in self._events(self._unkept, given, ""):
+                yield event
+            return
         last: Finished | None = None
-        async with self._asked.alone(thread, self.limits.seconds):
-            stream = self.machine.astream(
-                cast("Any", given), self._config(thread), context=context, stream_mode="custom"
-            )
-            async with aclosing(cast("AsyncGenerator[Any]", stream)) as events:
-                async for event in events:
-                    if isinstance(event, Finished):
-                        last = event  # told when the conversation is safely kept
-                    elif isinstance(event, Event):
-                        yield cast("AgentEvent", event)
-            if isinstance(self._saver, ConversationSaver):
-                await asyncio.to_thread(self._saver.forget_steps, thread)
-        if last is None:
-            raise EngineUnavailable("The question ended without a response.", "Ask again.")
-        yield last
+        async with self._asked.alone(thread_id, self.limits.seconds):
+            try:
+                async with aclosing(self._events(self.machine, given, thread_id)) as events:
+                    async for event in events:
+                        if isinstance(event, Finished):
+                            last = event  # told when the conversation is safely kept
+                        else:
+                            yield event
+                if isinstance(self._saver, ConversationSaver):
+                    await asyncio.to_thread(self._saver.forget_steps, thread_id)
+            finally:
+                if thread_id in self._forgotten and self._saver is not None:
+                    await asyncio.shield(self._saver.adelete_thread(thread_id))
+                    self._forgotten.discard(thread_id)
+        yield _present(last)
+
+    async def _events(
+        self, machine: Machine, given: dict[str, Any] | None, thread_id: str
+    ) -> AsyncGenerator[AgentEvent]:
+        context = AgentContext(services=self.services, limits=self.limits, thread_id=thread_id)
+        config: RunnableConfig = self._config(thread_id) if thread_id else {"run_name": "graph-agent"}
+        stream = machine.astream(cast("Any", given), config, context=context, stream_mode="custom")
+        async with aclosing(cast("AsyncGenerator[Any]", stream)) as events:
+            async for event in events:
+                if isinstance(event, Event):
+                    yield cast("AgentEvent", event)
 
 
 def make_services(
@@ -304,7 +338,7 @@ def _checked(question: str) -> str:
     return question.strip()
 
 
-def _present(response: AgentResponse | None) -> AgentResponse:
-    if response is None:
+def _present(ended: T | None) -> T:
+    if ended is None:
         raise EngineUnavailable("The question ended without a response.", "Ask again.")
-    return response
+    return ended

@@ -95,6 +95,13 @@ class ConversationSaver(SqliteSaver):
         self.conn.close()
 
 
+async def thread_names(saver: BaseCheckpointSaver[Any]) -> set[str]:
+    """Names of all conversations that a saver keeps."""
+    if isinstance(saver, ConversationSaver):
+        return set(await asyncio.to_thread(saver.threads))
+    return {str(one.config["configurable"]["thread_id"]) async for one in saver.alist(None)}
+
+
 def open_saver(settings: Settings) -> BaseCheckpointSaver[Any]:
     """The saver that the settings name.
 

@@ -28,6 +28,11 @@ class OneAtATime:
         """Whether anybody is in under this name, or waits."""
         return name in self._queues
 
+    def names(self) -> list[str]:
+        """The names under which anybody is in."""
+        with self._guard:
+            return list(self._queues)
+
     @contextlib.asynccontextmanager
     async def alone(self, name: str, patience_s: float) -> AsyncIterator[None]:
         """Wait until nobody else is in under this name.

@@ -19,7 +19,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from scripted_server import Received, Reply, ScriptedServer, structured, text, tool_calls
 
-from graph_agent.agent import AgentContext, GraphAgent, Limits, build_graph, make_services
+from graph_agent.agent import AgentContext, Finished, GraphAgent, Limits, build_graph, make_services
 from graph_agent.agent.checkpoints import FILE, open_saver, sqlite_saver
 from graph_agent.embeddings import Embedder
 from graph_agent.errors import ConfigurationError, NotFound
@@ -280,3 +280,55 @@ def test_a_question_that_meets_a_dead_engine_has_nothing_of_the_one_before(own_g
         assert response.notes == []
         assert response.usage.tool_calls == 0
         assert agent.turns("talk")[-1]["question"] == "Who sells umbrellas?"
+
+
+def kept_in(folder: Path) -> list[str]:
+    saver = sqlite_saver(folder / FILE)
+    try:
+        return saver.threads()
+    finally:
+        saver.close()
+
+
+def test_a_question_without_a_conversation_leaves_nothing_behind(
+    sample_graph: DocumentGraph, sample: ToolContext, tmp_path: Path
+) -> None:
+    settings = sample_graph.settings.model_copy(update={"data": tmp_path})
+    with GraphAgent(sample_graph, settings, tool_context=sample) as agent:
+        response = agent.ask("Who gets forgotten pets?")
+        assert response.answered
+        assert response.thread_id == ""
+        assert kept_in(tmp_path) == []
+        assert agent.ask("Who gets forgotten pets?", "talk").thread_id == "talk"
+    assert kept_in(tmp_path) == ["talk"]
+
+
+@pytest.mark.parametrize("memory", [False, True], ids=["file", "memory"])
+def test_a_conversation_is_forgotten_with_those_derived_from_it(
+    sample_graph: DocumentGraph, sample: ToolContext, tmp_path: Path, memory: bool
+) -> None:
+    settings = sample_graph.settings.model_copy(update={"data": tmp_path})
+    saver = InMemorySaver() if memory else sqlite_saver(tmp_path / FILE)
+    with GraphAgent(sample_graph, settings, tool_context=sample, checkpointer=saver) as agent:
+        threads = ["a_b", "a_b.2", "a_b.2.1", "a_bc", "axb.2"]
+        for thread in threads:
+            agent.ask("Hello", thread)
+        agent.forget("a_b", derived=True)
+        assert [thread for thread in threads if agent.turns(thread)] == ["a_bc", "axb.2"]
+        agent.forget("axb")
+        agent.forget("unknown", derived=True)
+        assert agent.turns("axb.2")
+
+
+def test_a_question_that_runs_while_its_conversation_is_forgotten_writes_nothing_again(
+    sample_graph: DocumentGraph, sample: ToolContext, tmp_path: Path
+) -> None:
+    settings = sample_graph.settings.model_copy(update={"data": tmp_path})
+    with GraphAgent(sample_graph, settings, tool_context=sample) as agent:
+        events = agent.stream("Who gets forgotten pets?", "talk.2")
+        next(events)
+        agent.forget("talk", derived=True)
+        assert isinstance(list(events)[-1], Finished)
+        assert kept_in(tmp_path) == []
+        agent.ask("Who gets forgotten pets?", "talk.2")
+        assert len(agent.turns("talk.2")) == 1
