@@ -121,14 +121,6 @@ def to_html(markdown: str, how: Rendering | None = None) -> Markup:
     return Markup("".join(writer.out))  # noqa: S704 - built from the allowed elements only
 
 
-def inline_html(markdown: str) -> Markup:
-    """Safe HTML of one line, without a paragraph around it."""
-    writer = _Writer(Rendering())
-    for token in _parser(answer=False).parseInline(clean(markdown)[:2_000]):
-        _inline(token.children or [], writer)
-    return Markup("".join(writer.out))  # noqa: S704 - built from the allowed elements only
-
-
 def plain_text(markdown: str) -> str:
     """The words of a piece of Markdown on one line, for titles and labels."""
     tokens = _parser(answer=False).parse(clean(markdown)[:MAX_CHARACTERS])
