@@ -24,7 +24,7 @@ from graph_agent.store.schema import read_meta
 from graph_agent.store.snapshots import blocks, snapshot, tally, work_of
 
 GRAPH, KEYS = "graph/", "keys/"
-CACHES = ("postings", "vectors")
+CACHES = ("postings", "vectors", "enrichments")
 LAST_SYNC = "last-sync"
 _FIELDS = 500
 

@@ -467,3 +467,21 @@ def test_mistakes_are_named(arguments: list[str], says: str, tmp_path: Path) -> 
     assert done.returncode in (2, 3)
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_answers_that_were_paid_for_are_taken_along(
+    documents: DocumentGraph, other: DocumentGraph, tmp_path: Path
+) -> None:
+    copied = other.select("moved-copy")
+    graphs = (documents, other, copied)
+    documents.keys.hset("enrichments", {"a": b'{"description": "one"}', "b": b"\x00two"})
+    try:
+        moving.backup(documents, tmp_path / "b.zip", Silent(), files=False)
+        moving.restore(other, tmp_path / "b.zip", Silent(), files=False)
+        moving.copy(documents, copied, Silent())
+        for graph in graphs:
+            assert graph.keys.hmget("enrichments", ["a", "b"]) == [b'{"description": "one"}', b"\x00two"]
+    finally:
+        for graph in graphs:
+            graph.keys.delete("enrichments")
+        copied.drop()
