@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 done but some files failed or no answer was found; 2 bad u
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from importlib import import_module
 from typing import ClassVar
@@ -78,4 +79,9 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
         code = OK
+    except (OSError, sqlite3.Error) as error:  # a full disk, a damaged file of conversations
+        if verbose:
+            raise
+        terminal.note(f"graph-agent: {type(error).__name__}: {error} (--verbose shows where)")
+        code = USAGE
     sys.exit(code if isinstance(code, int) else OK)

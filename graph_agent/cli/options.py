@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-OK, PARTLY, USAGE, UNAVAILABLE = 0, 1, 2, 3
+OK, PARTLY, USAGE = 0, 1, 2
+"""Exit codes; an error of ours brings its own, 3 for what does not answer."""
 INTERRUPTED = 130
 
 

@@ -59,12 +59,16 @@ def ask(
         terminal.print_json(response.model_dump(mode="json"))
     else:
         click.echo(terminal.safe(response.answer))
+        for remark in response.notes:
+            terminal.note(remark)
         for citation in response.citations:
             where = f"{citation.path}, line {citation.line}" if citation.line else citation.path
             page = f", p. {citation.page}" if citation.page else ""
             mark = "" if citation.verified else "  (not verified)"
             terminal.note(f"[{citation.n}] {where}{page}{mark}")
-    return OK if response.answered else PARTLY
+    if response.answered:
+        return OK
+    return PARTLY if response.error is None else response.error.exit_code
 
 
 @click.command()
