@@ -22,6 +22,9 @@ Float32 = npt.NDArray[np.float32]
 
 SCAN_LIMIT = 20_000  # chunks that the engine scans exactly in about 100 ms
 MIN_ASKED = 50
+# One in so many chunks is asked of the index: of 100,000 with M 16, among vectors in dense clusters, the true ten
+# nearest were found to .62 when 50 were asked, .87 (300), .97 (1,000) and 1.000 (3,000, in 104 ms).
+SHARE_ASKED = 33
 _MAX_ASKED = 5_000
 _GATHER_BELOW = 0.25  # share of rows below which the scope's rows are picked before the product
 _UNRELATED = 0.05  # cosine taken for an unrelated passage when the mean cannot be computed
@@ -156,7 +159,7 @@ def _by_index(
     graph: DocumentGraph, corpus: Corpus, query: Float32, mask: Mask, count: int
 ) -> list[tuple[str, float]] | None:
     """From the index, asking for more until `count` of the scope are among the answers; None without index."""
-    asked = max(MIN_ASKED, 2 * count)
+    asked = min(_MAX_ASKED, max(MIN_ASKED, 2 * count, corpus.index.count // SHARE_ASKED))
     vector = query.tolist()
     while True:
         try:
