@@ -19,7 +19,7 @@ from graph_agent.agent import calculate
 from graph_agent.agent.background import BackgroundLoop
 from graph_agent.agent.budget import Limits
 from graph_agent.agent.calls import ModelCalls
-from graph_agent.agent.checkpoints import ConversationSaver, open_saver, thread_names
+from graph_agent.agent.checkpoints import TidySaver, open_saver, thread_names
 from graph_agent.agent.context import AgentContext, Services
 from graph_agent.agent.events import AgentEvent, Event, Finished
 from graph_agent.agent.extractive import ExtractiveReasoner
@@ -230,7 +230,7 @@ class GraphAgent:
     def close(self) -> None:
         """Close the conversations, and the graph when `open` opened it. May be called twice."""
         self._loop.stop()
-        if self._owns_saver and isinstance(self._saver, ConversationSaver):
+        if self._owns_saver and isinstance(self._saver, TidySaver):
             self._saver.close()
         if self._owned_graph is not None:
             self._owned_graph.close()
@@ -268,7 +268,7 @@ class GraphAgent:
                             last = event  # told when the conversation is safely kept
                         else:
                             yield event
-                if isinstance(self._saver, ConversationSaver):
+                if isinstance(self._saver, TidySaver):
                     await asyncio.to_thread(self._saver.forget_steps, thread_id)
             finally:
                 if thread_id in self._forgotten and self._saver is not None:

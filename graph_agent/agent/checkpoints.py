@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -28,7 +28,23 @@ if TYPE_CHECKING:
 
 FILE = "conversations.sqlite"
 BUSY_S = 30.0
+CONNECTIONS = 4
+CONNECT_S = 10.0
 T = TypeVar("T")
+
+
+@runtime_checkable
+class TidySaver(Protocol):
+    """What our own savers can do beside LangGraph's."""
+
+    def forget_steps(self, thread_id: str) -> None:
+        """Keep only the last checkpoint of a conversation."""
+
+    def threads(self) -> list[str]:
+        """Names of the conversations, the latest first."""
+
+    def close(self) -> None:
+        """Let go of the file or of the connections."""
 
 
 class ConversationSaver(SqliteSaver):
@@ -97,7 +113,7 @@ class ConversationSaver(SqliteSaver):
 
 async def thread_names(saver: BaseCheckpointSaver[Any]) -> set[str]:
     """Names of all conversations that a saver keeps."""
-    if isinstance(saver, ConversationSaver):
+    if isinstance(saver, TidySaver):
         return set(await asyncio.to_thread(saver.threads))
     return {str(one.config["configurable"]["thread_id"]) async for one in saver.alist(None)}
 
@@ -146,18 +162,29 @@ def _serializer() -> Any:
 def _postgres(url: str) -> BaseCheckpointSaver[Any]:
     try:
         from langgraph.checkpoint.postgres import PostgresSaver  # type: ignore[import-not-found,unused-ignore]
-        from psycopg import Connection  # type: ignore[import-not-found,unused-ignore]
         from psycopg.rows import dict_row  # type: ignore[import-not-found,unused-ignore]
+        from psycopg_pool import ConnectionPool  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         raise ConfigurationError(
             "GRAPH_AGENT_CHECKPOINTS needs the package langgraph-checkpoint-postgres.",
             "Install it with: pip install langgraph-checkpoint-postgres 'psycopg[binary]'",
         ) from None
+    options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+    # Checked when it is taken: a connection that broke, as when the server was restarted, is replaced.
+    pool = ConnectionPool(
+        url,
+        min_size=1,
+        max_size=CONNECTIONS,
+        kwargs=options,
+        check=ConnectionPool.check_connection,
+        open=False,
+    )
     try:
-        connection = Connection.connect(url, autocommit=True, prepare_threshold=0, row_factory=dict_row)
-        saver = threaded(PostgresSaver)(connection)
+        pool.open(wait=True, timeout=CONNECT_S)
+        saver = tidy(threaded(PostgresSaver))(pool)
         saver.setup()
     except Exception as error:  # noqa: BLE001 - psycopg is not a dependency of ours
+        pool.close()
         kind = type(error).__name__
         raise ConfigurationError(
             f"The Postgres server of GRAPH_AGENT_CHECKPOINTS is not usable ({kind}).",
@@ -184,3 +211,36 @@ def threaded(saver: Any) -> Any:
 
     methods = {f"a{name}": in_thread(name) for name in ("get_tuple", "put", "put_writes", "delete_thread")}
     return type(f"Threaded{saver.__name__}", (saver,), {**methods, "alist": alist})
+
+
+_NEWEST = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = %(thread)s AND checkpoint_ns = ''"
+_STEPS = "thread_id = %(thread)s AND checkpoint_ns = ''"
+POSTGRES_FORGET = (
+    f"DELETE FROM checkpoint_writes WHERE {_STEPS} AND checkpoint_id < ({_NEWEST})",  # noqa: S608
+    f"DELETE FROM checkpoints WHERE {_STEPS} AND checkpoint_id < ({_NEWEST})",  # noqa: S608
+    # Values stand apart from the checkpoints that name them, one row for each version of a channel.
+    f"DELETE FROM checkpoint_blobs AS blob WHERE {_STEPS} AND NOT EXISTS (SELECT 1 FROM checkpoints AS kept "  # noqa: S608
+    "WHERE kept.thread_id = blob.thread_id AND kept.checkpoint_ns = '' "
+    "AND kept.checkpoint -> 'channel_versions' ->> blob.channel = blob.version)",
+)
+POSTGRES_THREADS = "SELECT thread_id FROM checkpoints GROUP BY thread_id ORDER BY max(checkpoint_id) DESC"
+
+
+def tidy(saver: Any) -> Any:
+    """A subclass of the Postgres saver that is a `TidySaver`."""
+
+    def forget_steps(self: Any, thread_id: str) -> None:
+        with self._cursor() as cursor:
+            for statement in POSTGRES_FORGET:
+                cursor.execute(statement, {"thread": thread_id})
+
+    def threads(self: Any) -> list[str]:
+        with self._cursor() as cursor:
+            return [str(row["thread_id"]) for row in cursor.execute(POSTGRES_THREADS).fetchall()]
+
+    def close(self: Any) -> None:
+        self.conn.close()
+
+    return type(
+        f"Tidy{saver.__name__}", (saver,), {"forget_steps": forget_steps, "threads": threads, "close": close}
+    )

@@ -234,18 +234,11 @@ def coverage_of(step: Step, language: str, places: Sequence[str] = ()) -> dict[s
 
 
 def _failed(keys: Any) -> list[str]:
-    """Paths of the files that the last sync could not read; none when there is no report."""
+    """Paths of the files that could not be read; none when that cannot be told."""
     try:
-        blob = keys.get("last-sync")
-        report = orjson.loads(blob) if blob else {}
-    except (GraphAgentError, orjson.JSONDecodeError):
+        return [one["path"] for one in unread(keys)]
+    except GraphAgentError:
         return []
-    failed = report.get("failed") if isinstance(report, dict) else None
-    return (
-        [str(one.get("path", "")) for one in failed if isinstance(one, dict)]
-        if isinstance(failed, list)
-        else []
-    )
 
 
 def _concerns(path: str, places: Sequence[str]) -> bool:
@@ -253,13 +246,4 @@ def _concerns(path: str, places: Sequence[str]) -> bool:
     whole = f"/{fold(path).strip('/')}/"
     return not places or any(
         _IDENTIFIER.fullmatch(place) is not None or f"/{fold(place).strip('/')}/" in whole for place in places
-    )
-
-
-def outcome_rows(outcome: Outcome) -> list[dict[str, Any]]:
-    """Rows of a tool whose artifact is a list."""
-    return (
-        [row for row in outcome.artifact if isinstance(row, dict)]
-        if isinstance(outcome.artifact, list)
-        else []
     )
