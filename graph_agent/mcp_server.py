@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hmac
 import logging
-import os
 import secrets
 import sys
 from collections.abc import AsyncIterator
@@ -111,7 +110,7 @@ def serve(
         context: the graph.
         http: streamable HTTP at `http://host:port/mcp`; else stdio, where standard output is the protocol's.
         host, port: where to listen.
-        token: bearer token for HTTP; default that of the environment, else a new one.
+        token: bearer token for HTTP; default that of the settings, else a new one.
 
     Raises:
         ConfigurationError: fastmcp is missing, or the token is too short to keep anybody out.
@@ -119,7 +118,8 @@ def serve(
     if not http:
         build_server(context).run("stdio", show_banner=False)
         return
-    token = token or os.environ.get(TOKEN_VARIABLE, "").strip()
+    kept = context.graph.settings.mcp_token
+    token = token or (kept.get_secret_value().strip() if kept else "")
     if not token:
         token = secrets.token_urlsafe(32)
         sys.stderr.write(f"Bearer token (set {TOKEN_VARIABLE} to keep one): {token}\n")

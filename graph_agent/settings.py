@@ -5,16 +5,23 @@ Nothing is read at import; `load_settings()` reads the environment once and give
 
 from __future__ import annotations
 
+import difflib
+import logging
+import os
 from pathlib import Path
 from typing import Any, Literal
 
 import platformdirs
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from graph_agent.errors import ConfigurationError
 
 PREFIX = "GRAPH_AGENT_"
+_FOR_TESTS = {PREFIX + name for name in ("SOAK", "FUZZ", "SEED", "LOAD_S", "TEST_ENGINE")}
+
+log = logging.getLogger(__name__)
+_told: set[str] = set()
 
 
 class Settings(BaseSettings):
@@ -25,7 +32,12 @@ class Settings(BaseSettings):
     """
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_file=".env", env_file_encoding="utf-8", extra="ignore", frozen=True
+        env_prefix=PREFIX,
+        env_file=".env",
+        env_file_encoding="utf-8",
+        extra="ignore",
+        frozen=True,
+        populate_by_name=True,
     )
 
     # Where things are
@@ -60,6 +72,11 @@ class Settings(BaseSettings):
     )
     rerank: str | None = Field(
         None, description="rerank endpoint (http...) or module:factory of a compressor"
+    )
+    rerank_key: SecretStr | None = Field(
+        None,
+        validation_alias=AliasChoices("GRAPH_AGENT_RERANK_KEY", "RERANK_API_KEY"),
+        description="key of the rerank endpoint; RERANK_API_KEY is taken, too",
     )
     rerank_timeout_s: float = Field(3.0, gt=0, le=60)
 
@@ -96,6 +113,9 @@ class Settings(BaseSettings):
     port: int = Field(7860, ge=0, le=65_535)
     upload_mb: int = Field(100, ge=1)
 
+    # The MCP server
+    mcp_token: SecretStr | None = Field(None, description="bearer token of `graph-agent mcp --http`")
+
     # Logging
     log_format: Literal["text", "json"] = "text"
 
@@ -104,7 +124,9 @@ class Settings(BaseSettings):
     def _expand(cls, value: Path) -> Path:
         return value.expanduser().absolute()
 
-    @field_validator("model", "rerank", "falkordb_url", "checkpoints", "prompts", mode="before")
+    @field_validator(
+        "model", "rerank", "falkordb_url", "checkpoints", "prompts", "rerank_key", "mcp_token", mode="before"
+    )
     @classmethod
     def _blank_is_unset(cls, value: Any) -> Any:
         """`GRAPH_AGENT_MODEL=` in a .env file means no model, not a model named ''."""
@@ -117,6 +139,7 @@ def load_settings(**overrides: Any) -> Settings:
     Raises:
         ConfigurationError: a value is not usable; names the variable, the value's fault and the fix.
     """
+    _warn_of_unknown()
     try:
         return Settings(**{key: value for key, value in overrides.items() if value is not None})
     except ValidationError as error:
@@ -126,6 +149,21 @@ def load_settings(**overrides: Any) -> Settings:
             f"{name} is not usable: {first['msg']} (value {_shown(first.get('input'))}).",
             f"Correct {name} in the environment, in .env or on the command line.",
         ) from None
+
+
+def _warn_of_unknown() -> None:
+    """Tell once of each GRAPH_AGENT_ name that means nothing: a misspelt one is else silently without effect."""
+    from dotenv import dotenv_values
+
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    for name in (*os.environ, *dotenv_values(".env", encoding="utf-8")):
+        wanted = name.upper()
+        if not wanted.startswith(PREFIX) or wanted in known | _FOR_TESTS or wanted in _told:
+            continue
+        _told.add(wanted)
+        nearest = difflib.get_close_matches(wanted, known, 1)
+        meant = f" Did you mean {nearest[0]}?" if nearest else ""
+        log.warning("%s is no setting and has no effect.%s", name, meant)
 
 
 def _shown(value: object) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
@@ -41,7 +40,8 @@ def load_reranker(settings: Settings) -> Reranker | None:
         return None
     if name.startswith(("http://", "https://")):
         address, _, model = name.partition("#")
-        score = _endpoint(address, model, settings.rerank_timeout_s)
+        key = settings.rerank_key.get_secret_value() if settings.rerank_key else ""
+        score = _endpoint(address, model, key, settings.rerank_timeout_s)
     else:
         score = _compressor(name)
     return _bounded(score, name.partition("#")[0], settings.rerank_timeout_s)
@@ -67,7 +67,9 @@ def _bounded(order: Callable[[str, Sequence[str]], list[int]], name: str, limit_
     return run
 
 
-def _endpoint(address: str, model: str, limit_s: float) -> Callable[[str, Sequence[str]], list[int]]:
+def _endpoint(
+    address: str, model: str, key: str, limit_s: float
+) -> Callable[[str, Sequence[str]], list[int]]:
     """POST {model, query, documents, top_n}, as Cohere, Jina, vLLM, llama.cpp and others take it."""
 
     def order(query: str, texts: Sequence[str]) -> list[int]:
@@ -75,7 +77,6 @@ def _endpoint(address: str, model: str, limit_s: float) -> Callable[[str, Sequen
         if model:
             body["model"] = model
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        key = os.environ.get("RERANK_API_KEY", "")
         if key:
             headers["Authorization"] = f"Bearer {key}"
         request = urllib.request.Request(address, json.dumps(body).encode(), headers, method="POST")  # noqa: S310
