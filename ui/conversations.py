@@ -249,10 +249,6 @@ class ConversationStore:
             raise NotFound("There is no such answer.", "It may have been deleted; reload the page.")
         return _turn(rows[0])
 
-    def add_turn(self, user: str, conversation: str, question: str, scope: dict[str, Any]) -> StoredTurn:
-        """Put a question at the end of a conversation, as running."""
-        return self.ask(user, question, scope, conversation=self.get(user, conversation).id).turn
-
     def save_turn(
         self, user: str, turn: str, status: TurnStatus, state: dict[str, Any], response: dict[str, Any] | None
     ) -> None:

@@ -91,7 +91,7 @@ def test_a_conversation_goes_on_after_a_restart(
 def test_a_question_that_was_cut_by_the_end_of_its_server(own_page: Page, own_site: Site) -> None:
     store = own_site.workspace.conversations
     conversation = store.start("", "Cut off")
-    store.add_turn("", conversation.id, "What was never answered?", {})
+    store.ask("", "What was never answered?", {}, conversation=conversation.id)
     own_page.reload()
     own_page.locator("#conversations .open", has_text="Cut off").click()
     own_page.wait_for_selector(".turn[data-status=stopped] .problem:has-text('stopped before')")

@@ -156,7 +156,7 @@ def test_forged_and_foreign_cookies_are_nothing(guarded: Site) -> None:
 def test_conversations_are_apart_per_user(guarded: Site) -> None:
     store = guarded.workspace.conversations
     secret = store.start("ada", "Ada's secret")
-    store.add_turn("ada", secret.id, "What is the secret?", {})
+    store.ask("ada", "What is the secret?", {}, conversation=secret.id)
     with closing(log_in(guarded)) as ada, closing(log_in(guarded, "bo", PASSWORD + "2")) as bo:
         assert "Ada's secret" in ada.get(f"pages/conversations/{secret.id}.md").text
         assert bo.get(f"pages/conversations/{secret.id}.md").status_code == 404

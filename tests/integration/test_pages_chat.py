@@ -85,7 +85,7 @@ def test_nothing_is_removed_when_the_agent_cannot_be_set_up(engine: DocumentGrap
     with closing(Workspace(graph.settings.model_copy(update=changes), graph)) as workspace:
         store = workspace.conversations
         made = store.start("", "x")
-        turns = [store.add_turn("", made.id, f"q{n}", {}) for n in range(3)]
+        turns = [store.ask("", f"q{n}", {}, conversation=made.id).turn for n in range(3)]
         with pytest.raises(ConfigurationError):
             asyncio.run(workspace.questions.begin("", "q1", ANYTHING, again=turns[1].id))
         assert [turn.id for turn in store.turns("", made.id)] == [turn.id for turn in turns]

@@ -33,10 +33,10 @@ def response(answer: str = "Yes [1].\n\nSources:\na/b.md") -> dict[str, object]:
 def test_turns_come_back_as_they_were_kept(store: ConversationStore, tmp_path: Path) -> None:
     made = store.start("ada", "  Is\nit?  ")
     assert made.title == "Is it?"
-    turn = store.add_turn("ada", made.id, "Is it?", {"folder": "x"})
+    turn = store.ask("ada", "Is it?", {"folder": "x"}, conversation=made.id).turn
     assert (turn.status, turn.sequence) == ("running", 1)
     store.save_turn("ada", turn.id, "done", {"answer": "Yes"}, response())
-    store.add_turn("ada", made.id, "Why?", {})
+    store.ask("ada", "Why?", {}, conversation=made.id)
     store.judge("ada", turn.id, -1, "  not whole ")
     again = ConversationStore(tmp_path / "chats.sqlite")
     first, second = again.turns("ada", made.id)
@@ -55,14 +55,14 @@ def test_turns_come_back_as_they_were_kept(store: ConversationStore, tmp_path: P
 
 def test_the_last_one_spoken_in_comes_first(store: ConversationStore) -> None:
     one, two = store.start("", "one"), store.start("", "two")
-    store.add_turn("", two.id, "x", {})
-    store.add_turn("", one.id, "x", {})
+    store.ask("", "x", {}, conversation=two.id)
+    store.ask("", "x", {}, conversation=one.id)
     assert [entry.title for entry in store.recent("")] == ["one", "two"]
 
 
 def test_nobody_reaches_what_is_anothers(store: ConversationStore) -> None:
     made = store.start("ada", "secret")
-    turn = store.add_turn("ada", made.id, "What?", {})
+    turn = store.ask("ada", "What?", {}, conversation=made.id).turn
     assert store.recent("bo") == []
     for reach in (
         lambda: store.get("bo", made.id),
@@ -70,7 +70,7 @@ def test_nobody_reaches_what_is_anothers(store: ConversationStore) -> None:
         lambda: store.turn("bo", turn.id),
         lambda: store.rename("bo", made.id, "mine"),
         lambda: store.delete("bo", made.id),
-        lambda: store.add_turn("bo", made.id, "x", {}),
+        lambda: store.ask("bo", "x", {}, conversation=made.id).turn,
         lambda: store.ask("bo", "x", {}, again=turn.id),
         lambda: store.ask("bo", "x", {}, conversation=made.id),
         lambda: store.earlier("bo", turn.id),
@@ -86,7 +86,7 @@ def test_nobody_reaches_what_is_anothers(store: ConversationStore) -> None:
 
 def test_asking_anew_removes_what_came_after_and_takes_a_new_thread(store: ConversationStore) -> None:
     made = store.start("", "x")
-    turns = [store.add_turn("", made.id, f"question {n}", {}) for n in range(3)]
+    turns = [store.ask("", f"question {n}", {}, conversation=made.id).turn for n in range(3)]
     asked = store.ask("", "again", {}, again=turns[1].id)
     assert asked.conversation.thread != made.thread
     assert asked.removed == (turns[1].id, turns[2].id)
@@ -97,7 +97,7 @@ def test_asking_anew_removes_what_came_after_and_takes_a_new_thread(store: Conve
 
 def test_a_question_is_put_in_whole_or_not_at_all(store: ConversationStore) -> None:
     made = store.start("", "x")
-    turn = store.add_turn("", made.id, "question", {})
+    turn = store.ask("", "question", {}, conversation=made.id).turn
     endless: dict[str, object] = {}
     endless["self"] = endless  # fails when the turn is written, after what was before it is removed
     for place in ({"again": turn.id}, {"conversation": made.id}, {}):
@@ -111,7 +111,7 @@ def test_a_question_is_put_in_whole_or_not_at_all(store: ConversationStore) -> N
 
 def test_threads_are_left_until_the_agent_has_forgotten_them(store: ConversationStore) -> None:
     made = store.start("", "x")
-    turn = store.add_turn("", made.id, "question", {})
+    turn = store.ask("", "question", {}, conversation=made.id).turn
     again = store.ask("", "question", {}, again=turn.id)
     assert store.delete("", made.id) == (again.turn.id,)
     assert set(store.left_threads()) == {made.thread, again.conversation.thread}
@@ -122,7 +122,7 @@ def test_threads_are_left_until_the_agent_has_forgotten_them(store: Conversation
 
 def test_a_deleted_conversation_is_gone_with_its_turns(store: ConversationStore) -> None:
     made = store.start("", "x")
-    turn = store.add_turn("", made.id, "x", {})
+    turn = store.ask("", "x", {}, conversation=made.id).turn
     store.delete("", made.id)
     with pytest.raises(NotFound):
         store.turn("", turn.id)
@@ -133,7 +133,8 @@ def test_a_deleted_conversation_is_gone_with_its_turns(store: ConversationStore)
 def test_many_threads_at_once(store: ConversationStore) -> None:
     made = store.start("", "x")
     threads = [
-        threading.Thread(target=lambda n=n: store.add_turn("", made.id, f"q{n}", {})) for n in range(20)
+        threading.Thread(target=lambda n=n: store.ask("", f"q{n}", {}, conversation=made.id).turn)
+        for n in range(20)
     ]
     for thread in threads:
         thread.start()
@@ -150,9 +151,9 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_the_export_has_each_answer_with_its_sources(store: ConversationStore) -> None:
     made = store.start("", "Is it?")
-    first = store.add_turn("", made.id, "Is\nit?", {})
+    first = store.ask("", "Is\nit?", {}, conversation=made.id).turn
     store.save_turn("", first.id, "done", {"scope": "Folder x"}, response())
-    second = store.add_turn("", made.id, "Why?", {})
+    second = store.ask("", "Why?", {}, conversation=made.id).turn
     store.save_turn("", second.id, "stopped", {"answer": "Because"}, None)
     text = conversation_markdown(store.get("", made.id), store.turns("", made.id))
     assert text.startswith("# Is it?\n")
