@@ -10,16 +10,17 @@ from typing import Any
 from graph_agent.errors import GraphAgentError
 from graph_agent.retrieval.corpus import Corpus
 from graph_agent.store import survey
+from graph_agent.store.keys import LAST_SYNC
+from graph_agent.store.locking import LOCK
 from graph_agent.store.queries import navigation as statements
 from graph_agent.store.queries.schema import SCHEMA_VERSION
 from graph_agent.store.schema import OPERATIONAL, indexes, read_meta
+from graph_agent.store.unread import unread
 from graph_agent.tools.bounds import OUTPUT_TOKENS, output_tokens
 from graph_agent.tools.context import ToolContext
 from graph_agent.tools.result import ToolResult
 from graph_agent.tools.spec import tool
 
-# Plain keys beside the graph, written by a sync.
-SYNC_LOCK, LAST_SYNC = "sync-lock", "last-sync"
 FAILURES_SHOWN = 20
 VALUES_SHOWN = (50, 20, 8, 3, 1)  # of a facet; the first number with which all fits
 
@@ -29,7 +30,7 @@ def status(context: ToolContext) -> ToolResult:
     """What is in the graph and whether all is well: counts, labels, dates, the last sync, problems.
 
     JSON: engine with version, graph, counts of folders, documents, sections and chunks, embedding model and
-    dimension, lastSync (when, added, changed, moved, deleted, failed with reasons), labels (facets with their
+    dimension, lastSync (when, added, changed, moved, deleted, failed: files of all folders that could not be read, with reasons), labels (facets with their
     values, descriptions and document counts: what query_documents takes as labels), dates (first and last),
     syncing, and problems. It always answers, also on an empty or broken graph.
     """
@@ -165,7 +166,7 @@ def _sync(context: ToolContext, report: dict[str, Any]) -> None:
     keys = context.graph.keys
     if not keys.available:
         return
-    report["syncing"] = keys.get(SYNC_LOCK) is not None
+    report["syncing"] = keys.get(LOCK) is not None
     data = keys.get(LAST_SYNC)
     if data is None:
         return
@@ -174,7 +175,7 @@ def _sync(context: ToolContext, report: dict[str, Any]) -> None:
         report["lastSync"] = {
             "when": last.get("finished_at"),
             **{name: last.get(name, 0) for name in ("added", "changed", "moved", "deleted", "unchanged")},
-            "failed": last.get("failed", []),
+            "failed": unread(keys),
         }
     except (ValueError, AttributeError):
         report["problems"].append(

@@ -23,12 +23,8 @@ def places_below(graph: DocumentGraph, paths: Sequence[Path | str]) -> list[Plac
     """
     roots = graph.read(statements.KNOWN_ROOTS).dicts()
     by_root = {row["path"]: list(known_places(graph, row["folder_id"]).values()) for row in roots}
-    names = {row["name"]: row["path"] for row in roots}
     found: list[Place] = []
-    for path in paths:
-        absolute = os.path.abspath(os.path.expanduser(path))
-        if str(path) in names and absolute not in by_root and not Path(absolute).exists():
-            absolute = names[str(path)]
+    for absolute in absolute_paths(graph, paths):
         matched = [
             place
             for root, places in by_root.items()
@@ -41,3 +37,15 @@ def places_below(graph: DocumentGraph, paths: Sequence[Path | str]) -> list[Plac
             raise ConfigurationError(f"No documents are known below {absolute}.", f"Known roots: {known}.")
         found += matched
     return list(dict.fromkeys(found))
+
+
+def absolute_paths(graph: DocumentGraph, paths: Sequence[Path | str]) -> list[str]:
+    """The paths made absolute; the name of a root folder stands for its path."""
+    names = {row["name"]: row["path"] for row in graph.read(statements.KNOWN_ROOTS).dicts()}
+    found = []
+    for path in paths:
+        absolute = os.path.abspath(os.path.expanduser(path))
+        if str(path) in names and absolute not in names.values() and not Path(absolute).exists():
+            absolute = names[str(path)]
+        found.append(absolute)
+    return found

@@ -20,18 +20,18 @@ from graph_agent.ingest.enriching import reuse_descriptions
 from graph_agent.ingest.found import Discovery
 from graph_agent.ingest.labelling import label_changes, relabel
 from graph_agent.ingest.linking import relink
-from graph_agent.ingest.locking import VECTOR_LOCK, sync_lock
 from graph_agent.ingest.plan import Plan, make_plan, root_keys
-from graph_agent.ingest.removal import places_below
+from graph_agent.ingest.removal import absolute_paths, places_below
 from graph_agent.ingest.report import FileFailure, Progress, Silent, SyncReport
 from graph_agent.ingest.vectors import Filled, clear_vectors, fill_vectors
 from graph_agent.ingest.writing import Writer, collect_garbage, settle_places
 from graph_agent.store import DocumentGraph
+from graph_agent.store.keys import LAST_SYNC
+from graph_agent.store.locking import VECTOR_LOCK, sync_lock
 from graph_agent.store.maintenance import tidy_after_writing
 from graph_agent.store.queries import ingest as statements
 from graph_agent.store.schema import drop_vector_index, ensure_schema, read_meta
-
-LAST_SYNC = "last-sync"
+from graph_agent.store.unread import forget_unread, keep_unread
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,9 @@ def sync(
     report.seconds = round(time.perf_counter() - began, 3)
     report.finished_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     with suppress(EngineUnavailable):
-        graph.keys.set(LAST_SYNC, orjson.dumps(report.as_json()))
+        told = report.as_json()
+        graph.keys.set(LAST_SYNC, orjson.dumps(told))
+        keep_unread(graph.keys, report.roots, told["failed"])
     return report
 
 
@@ -130,11 +132,14 @@ def remove(graph: DocumentGraph, paths: Sequence[Path | str], progress: Progress
     began = time.perf_counter()
     with sync_lock(graph) as held:
         places = places_below(held, paths)
+        gone = absolute_paths(held, paths)
         Writer(held).hide(places)
         settle(held)
         tidy(held)
         report.deleted = len(places)
         report.documents = int(held.read(statements.COUNT_DOCUMENTS).scalar(0))
+    with suppress(EngineUnavailable):
+        forget_unread(graph.keys, gone)
     report.seconds = round(time.perf_counter() - began, 3)
     return report
 

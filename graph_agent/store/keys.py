@@ -16,6 +16,11 @@ from redis.lock import Lock
 from graph_agent.errors import EngineUnavailable, SyncInProgress
 from graph_agent.store.connection import refused_to_write
 
+LAST_SYNC = "last-sync"
+"""The report of the last sync, as JSON."""
+UNREAD = "unread"
+"""Files that could not be read, by root; see `unread`."""
+
 LOCK_TTL_S = 30.0
 _DELETE_IF_EQUAL = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"
 

@@ -14,6 +14,7 @@ from graph_agent.errors import ConfigurationError, EngineUnavailable, GraphAgent
 from graph_agent.store.archive import ArchiveReader, ArchiveWriter
 from graph_agent.store.data_files import add_files, restore_files
 from graph_agent.store.graph import DocumentGraph
+from graph_agent.store.keys import LAST_SYNC, UNREAD
 from graph_agent.store.locking import WRITER_LOCKS, sync_lock
 from graph_agent.store.migrations import refuse_newer
 from graph_agent.store.program import program_version
@@ -24,8 +25,7 @@ from graph_agent.store.schema import read_meta
 from graph_agent.store.snapshots import blocks, snapshot, tally, work_of
 
 GRAPH, KEYS = "graph/", "keys/"
-CACHES = ("postings", "vectors", "enrichments")
-LAST_SYNC = "last-sync"
+CACHES = ("postings", "vectors", "enrichments", UNREAD)
 _FIELDS = 500
 
 

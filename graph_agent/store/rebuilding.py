@@ -11,6 +11,7 @@ import numpy as np
 
 from graph_agent.errors import ConfigurationError
 from graph_agent.store.graph import DocumentGraph
+from graph_agent.store.keys import LAST_SYNC, UNREAD
 from graph_agent.store.maintenance import tidy_after_writing
 from graph_agent.store.migrations import migrate
 from graph_agent.store.queries import moving as statements
@@ -19,7 +20,7 @@ from graph_agent.store.schema import create_indexes, read_meta, wait_for_indexes
 
 STEP = 500
 STEP_CHARACTERS = 4_000_000
-CACHES = ("skeleton", "postings", "vectors", "last-sync")
+CACHES = ("skeleton", "postings", "vectors", LAST_SYNC, UNREAD)
 _NAME = re.compile(r"[^`\x00]{1,512}")
 
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from graph_agent.agent.passages import (
     Found,
     Section,
@@ -27,6 +25,7 @@ from graph_agent.agent.state import FailureState, ScopeChoice, State, Update, pl
 from graph_agent.agent.toolbox import Outcome
 from graph_agent.errors import BadArgument, GraphAgentError
 from graph_agent.store.queries.agent import SECTIONS
+from graph_agent.store.unread import unread
 from graph_agent.text import fold
 
 RESULTS = 60  # per phrase; enough for a ranking of documents
