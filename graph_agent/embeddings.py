@@ -237,10 +237,6 @@ class Embedder:
             for encoded in local_tokenizer().encode_batch(list(texts), add_special_tokens=False)
         ]
 
-    def count_tokens(self, text: str) -> int:
-        """Tokens of `text`, special tokens left out."""
-        return len(self.token_offsets(text))
-
     def _checked(self, raw: Sequence[Sequence[float]] | Vectors | list[Any]) -> Vectors:
         vectors = np.asarray(raw, dtype=np.float32)
         if vectors.ndim != 2 or vectors.shape[1] == 0:

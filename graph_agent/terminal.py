@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -67,12 +67,6 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: 
     Console().print(table)
 
 
-def print_mapping(facts: Mapping[str, Any]) -> None:
-    """Names and values, one per line, nested ones indented."""
-    for line in _lines(facts, 0):
-        click.echo(line)
-
-
 def note(text: str) -> None:
     """A remark on standard error."""
     click.echo(safe(text), err=True)
@@ -122,26 +116,3 @@ def _cell(value: Any) -> Text:
     if isinstance(value, float):
         return Text(f"{value:g}")
     return Text(safe(json.dumps(value, ensure_ascii=False, default=str)))
-
-
-def _lines(value: Any, depth: int) -> Iterable[str]:
-    pad = "  " * depth
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            if isinstance(item, Mapping | list) and item:
-                yield f"{pad}{key}:"
-                yield from _lines(item, depth + 1)
-            else:
-                yield f"{pad}{key}: {_inline(item)}"
-    elif isinstance(value, list):
-        for item in value:
-            if isinstance(item, Mapping):
-                yield f"{pad}- " + ", ".join(f"{key}: {_inline(part)}" for key, part in item.items())
-            else:
-                yield f"{pad}- {_inline(item)}"
-
-
-def _inline(value: Any) -> str:
-    if value is None or (isinstance(value, list | dict) and not value):
-        return "-"
-    return safe(str(value)).replace("\n", " ")

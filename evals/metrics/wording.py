@@ -81,11 +81,6 @@ def span_coverage(text: str, quote: str) -> float:
     return len(runs & there) / len(runs)
 
 
-def same_title(one: str, other: str) -> bool:
-    """Whether two headings are the same, markup, case and blanks aside."""
-    return title_key(one) == title_key(other)
-
-
 def title_key(title: str) -> str:
     """A heading by which it can be looked up."""
     return " ".join(fold(re.sub(r"[`*_\\]+", "", title)).split())

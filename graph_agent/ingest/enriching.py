@@ -20,7 +20,6 @@ from graph_agent.chat_models.asking import Asker
 from graph_agent.ingest.decoding import clean_text
 from graph_agent.ingest.enrichment import EnrichReport, Estimate, price
 from graph_agent.ingest.items import Answer, Item, ask_all, keep_answers, key_of, known_answers, pack
-from graph_agent.ingest.locking import ENRICH_LOCK, sync_lock
 from graph_agent.ingest.model_labels import label_by_model, labels_to_ask
 from graph_agent.ingest.outlines import outline_of
 from graph_agent.ingest.removal import places_below
@@ -28,6 +27,7 @@ from graph_agent.ingest.report import Progress, Silent
 from graph_agent.prompts import Prompt, load
 from graph_agent.settings import Settings
 from graph_agent.store import DocumentGraph
+from graph_agent.store.locking import ENRICH_LOCK, sync_lock
 from graph_agent.store.queries import ingest as statements
 from graph_agent.text import estimate_tokens
 

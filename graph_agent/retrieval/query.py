@@ -151,8 +151,3 @@ def _bigrams_with(group: int, char: str, index: KeywordIndex) -> list[QueryTerm]
     }
     best = sorted(found, key=lambda term: (-index.frequency(term), term))[:_MAX_COMPOUNDS]
     return [QueryTerm(term, group, 1.0) for term in best]
-
-
-def is_unspaced(language: str) -> bool:
-    """Whether a language is written without blanks between words (or searched by character bigrams)."""
-    return language in _UNSPACED_LANGUAGES

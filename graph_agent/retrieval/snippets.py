@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from graph_agent.text import Token, fold, tokens
+from graph_agent.text import Token, tokens
 
 LENGTH = 240
 MARK = "**"
@@ -182,8 +182,3 @@ def _render(text: str, start: int, end: int, marked: Sequence[_Match]) -> str:
     if end < len(text):
         pieces.append(ELLIPSIS)
     return "".join(pieces).strip()
-
-
-def plain_terms(terms: Sequence[str]) -> dict[str, tuple[int, float]]:
-    """Terms of equal weight, each its own word: for callers without corpus statistics."""
-    return {fold(term): (number, 1.0) for number, term in enumerate(terms)}

@@ -13,10 +13,10 @@ import pytest
 from graph_agent.embeddings import Embedder, load_embedder
 from graph_agent.errors import ConfigurationError, SyncInProgress
 from graph_agent.ingest import SyncOptions, SyncReport, preview, reembed, remove, sync
-from graph_agent.ingest.locking import sync_lock
 from graph_agent.ingest.report import Silent
 from graph_agent.settings import load_settings
 from graph_agent.store import DocumentGraph
+from graph_agent.store.locking import sync_lock
 
 
 @pytest.fixture(scope="module")

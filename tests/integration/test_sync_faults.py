@@ -18,10 +18,10 @@ from folder_cases import command, give_up_rights, picture, quick, texts, write, 
 from graph_agent.embeddings import Embedder, load_embedder
 from graph_agent.errors import EngineUnavailable, SyncInProgress
 from graph_agent.ingest import SyncOptions, SyncReport, remove, sync, watch_folders
-from graph_agent.ingest.locking import sync_lock
 from graph_agent.ingest.report import Silent
 from graph_agent.settings import load_settings
 from graph_agent.store import DocumentGraph
+from graph_agent.store.locking import sync_lock
 
 
 def large_corpus(root: Path, files: int, words: int = 3_000) -> Path:

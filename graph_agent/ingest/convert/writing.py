@@ -15,7 +15,6 @@ _SPACES = re.compile(r"[ \t\n\r\v\f\u0085\u00a0\u2007\u2028\u2029\u202f]+")
 _MARKS_BLOCK = re.compile(
     r"^([ ]{0,3})(#{1,6}(?=[ \t]|$)|>|<(?=[A-Za-z/!?])|```|~~~|[-+*](?=[ \t])|(?:={2,}|-{2,})[ \t]*$)"
 )
-_NUMBERS_ITEM = re.compile(r"^([ ]{0,3}\d{1,9})([.)])(?=[ \t])")
 
 
 def clean(text: str) -> str:

@@ -157,8 +157,6 @@ SET d.path = row.path, d.filename = row.filename, d.source = row.source, d.title
 """
 
 BUMP_VERSION = "MATCH (m:GraphMeta) SET m.graph_version = m.graph_version + 1"
-SET_CHUNKING = "MATCH (m:GraphMeta) SET m.chunk_tokens = $chunk_tokens, m.chunk_overlap = $chunk_overlap"
-
 # Links
 LINK_SOURCES = """
 MATCH (:Folder)-[e:CONTAINS]->(d:Document)-[:HAS_SECTION]->(:MarkdownSection)-[:HAS_SUBSECTION*0..]->(s:MarkdownSection)
@@ -292,4 +290,3 @@ SET_EMBEDDING_MODEL = """
 MATCH (m:GraphMeta)
 SET m.embedding_model = $embedding_model, m.dimension = $dimension, m.graph_version = m.graph_version + 1
 """
-COUNT_CHUNKS = "MATCH (c:SectionChunk) RETURN count(c)"

@@ -45,12 +45,6 @@ RETURN s.section_id AS section_id, s.title AS title, s.level AS level, s.kind AS
 ORDER BY s.sequence
 """
 
-DOCUMENT_FACTS = """
-MATCH (:Folder)-[e:CONTAINS]->(d:Document {content_hash: $content_hash})
-WITH d, e ORDER BY e.path
-RETURN d AS document, collect({path: e.path, source: e.source}) AS places
-"""
-
 # Titles that a first question can be made of: sections at the top of documents, long enough to say something.
 QUESTION_SEEDS = """
 MATCH (:Folder)-[:CONTAINS]->(d:Document)-[:HAS_SECTION]->(t:MarkdownSection)

@@ -80,10 +80,3 @@ RETURN s.section_id AS section_id, matched, in_title, in_text
 ORDER BY matched DESC, in_title DESC, in_text DESC
 LIMIT $limit
 """
-CHUNKS_OF_SECTIONS = """
-UNWIND $ids AS id
-MATCH (s:MarkdownSection {section_id: id})
-OPTIONAL MATCH (s)-[:HAS_CHUNK]->(c:SectionChunk)
-RETURN id, c.chunk_id AS chunk_id, c.text AS text, c.index AS index
-ORDER BY id, index
-"""
