@@ -11,7 +11,7 @@ from pydantic import Field
 from graph_agent.errors import BadArgument
 from graph_agent.retrieval.corpus import Corpus
 from graph_agent.retrieval.documents import Unresolved
-from graph_agent.retrieval.results import Hit
+from graph_agent.retrieval.results import Hit, SearchResult
 from graph_agent.store.queries import navigation as statements
 from graph_agent.tools.bounds import OUTPUT_TOKENS, output_tokens
 from graph_agent.tools.context import ToolContext
@@ -71,21 +71,12 @@ def query_documents(
     corpus = retriever.corpus()
     if not corpus.documents:
         return _empty(nothing_ingested(context.graph.name))
-    try:
-        chosen = (
-            retriever.scope(paths=scope, labels=labels, date_from=dateFrom, date_to=dateTo)
-            if scope is not None or labels or dateFrom or dateTo
-            else None
-        )
-    except Unresolved as error:
-        if not error.is_absent:
-            raise
-        return _empty(f"No passages found: {error.message} {error.fix}")
-    except BadArgument:
-        uncarried = _uncarried(context, corpus, labels)
-        if not uncarried:
-            raise
-        return _empty(f"No passages found: no document carries {', '.join(uncarried)}.")
+    chosen = None
+    if scope is not None or labels or dateFrom or dateTo:
+        try:
+            chosen = retriever.scope(paths=scope, labels=labels, date_from=dateFrom, date_to=dateTo)
+        except (Unresolved, BadArgument) as error:
+            return _empty(_nowhere(context, corpus, labels, error))
     counts = {"unlabelled": 0, "undated": 0, **(chosen.left_out if chosen else {})}
     if chosen is not None and chosen.is_empty:
         return _empty(f"No passages found: {chosen.problem or 'the scope is empty'}.", counts)
@@ -95,6 +86,24 @@ def query_documents(
         return _empty(
             f"No passages found in {result.searched}: {why}. Try other words.", counts, remarks(result)
         )
+    return _found(context, corpus, result, counts, notices)
+
+
+def _nowhere(
+    context: ToolContext, corpus: Corpus, labels: LabelFilter | None, error: Unresolved | BadArgument
+) -> str:
+    """What to say when a restriction leaves nothing; raises the error again when it is a mistake."""
+    if isinstance(error, Unresolved):
+        if error.is_absent:
+            return f"No passages found: {error.message} {error.fix}"
+    elif uncarried := _uncarried(context, corpus, labels):
+        return f"No passages found: no document carries {', '.join(uncarried)}."
+    raise error
+
+
+def _found(
+    context: ToolContext, corpus: Corpus, result: SearchResult, counts: dict[str, int], notices: list[str]
+) -> ToolResult:
     parents, missing = _parents(context, result.hits)
     if missing:
         notices.append(RESYNC)
