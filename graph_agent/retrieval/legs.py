@@ -20,7 +20,8 @@ from graph_agent.text.postings import fingerprint
 Rows = npt.NDArray[np.intp]
 Float = npt.NDArray[np.float64]
 
-_EXACT = 2.0  # a passage whose own text is the query stands before any that merely holds it
+_EXACT = 2.0  # a passage whose own words are the query's stands before any that merely holds them
+_SAME = 2.1  # and before it one that has the query's marks, too: "None." is not "None"
 _PHRASE_ROWS = 200
 _READ_FOR_VERBATIM = 30
 _LEAST_HELD = 0.4
@@ -131,7 +132,11 @@ def find_verbatim(
     query: Query, leg: KeywordLeg, corpus: Corpus, rows: Sequence[int], passages: Mapping[str, Passage]
 ) -> Boosts:
     """Verbatim shares of rows whose passages were read; a text that is the query itself counts double."""
-    boosts = Boosts({int(row): _EXACT for row in leg.exact})
+    own = query.text.split()
+    boosts = Boosts()
+    for row in leg.exact.tolist():
+        passage = passages.get(corpus.chunk_id(row))
+        boosts.shares[row] = _SAME if passage is not None and passage.text.split() == own else _EXACT
     if len(query.words) < 2 and not query.phrases and query.text.isascii():
         return boosts
     for row in rows:

@@ -664,3 +664,15 @@ def test_any_langchain_compressor_can_rerank(
         Retriever(
             engine.select("sample"), embedder, settings.model_copy(update={"rerank": "no_such_module:x"})
         )
+
+
+def test_of_texts_that_differ_in_marks_only_the_one_asked_for_is_first(
+    graph: DocumentGraph, embedder: Embedder, settings: Settings, tmp_path: Path
+) -> None:
+    for name, text in (("a", "None."), ("b", "None"), ("c", "None!")):
+        (tmp_path / f"{name}.md").write_text(f"# Costs\n\n{text}\n", encoding="utf-8")
+    sync(graph, embedder, [tmp_path])
+    retriever = Retriever(graph, embedder, settings)
+    for name, text in (("a", "None."), ("b", "None"), ("c", "None!")):
+        (first,) = retriever.search(f"# Costs\n\n{text}", mode="bm25", limit=1, per="chunk").hits
+        assert first.path == f"{name}.md"
