@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
 import click
 from rich.console import Console
 from rich.logging import RichHandler
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -50,6 +52,18 @@ class TerminalProgress:
         """Move the bar of the stage in hand."""
         if self._task is not None:
             self._progress.update(self._task, advance=units, detail=detail[-40:])
+
+
+def is_watched() -> bool:
+    """Whether standard error is a terminal."""
+    return sys.stderr.isatty()
+
+
+@contextmanager
+def working(words: str) -> Iterator[Callable[[str], None]]:
+    """A line on standard error that says what is being done, gone at the end; gives the way to change it."""
+    with Console(stderr=True).status(escape(words)) as status:
+        yield lambda said: status.update(escape(safe(said)[:100]))
 
 
 def print_json(document: Any) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from graph_agent import terminal
 from graph_agent.cli.opening import open_graph, open_tools, settings_of_context
 from graph_agent.cli.options import OK, PARTLY, global_options, json_option
+from graph_agent.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    from graph_agent.agent import AgentResponse, GraphAgent
+    from graph_agent.agent.state import ScopeChoice
 
 
 @click.command()
@@ -45,7 +50,6 @@ def ask(
 ) -> int:
     """Ask a question; the answer cites the passages it stands on."""
     from graph_agent.agent import GraphAgent
-    from graph_agent.agent.state import ScopeChoice
 
     settings = settings_of_context()
     with open_graph(settings) as graph, GraphAgent(graph, settings) as agent:
@@ -54,7 +58,7 @@ def ask(
             scope["folder"] = folder_id
         if document_id:
             scope["document"] = document_id
-        response = agent.ask(question, thread_id=thread, scope=scope or None)
+        response = _asked(agent, question, thread, scope or None, shown=not as_json)
     if as_json:
         terminal.print_json(response.model_dump(mode="json"))
     else:
@@ -99,3 +103,18 @@ def query(cypher: str, as_json: bool) -> int:
 def _found(artifact: Any) -> bool:
     rows = artifact.get("sections", artifact.get("results")) if isinstance(artifact, dict) else artifact
     return bool(rows)
+
+
+def _asked(
+    agent: GraphAgent, question: str, thread: str | None, scope: ScopeChoice | None, *, shown: bool
+) -> AgentResponse:
+    """The response; in a terminal the stage at work is shown meanwhile, on standard error."""
+    if not shown or not terminal.is_watched():
+        return agent.ask(question, thread_id=thread, scope=scope)
+    with terminal.working("Asking") as tell:
+        for event in agent.stream(question, thread_id=thread, scope=scope):
+            if event.type == "stage_started":
+                tell(f"{event.stage} {event.reason}".strip())
+            elif event.type == "finished":
+                return event.response
+    raise ModelUnavailable("The question ended without an answer.", "Ask again.")

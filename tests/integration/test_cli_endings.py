@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,3 +49,27 @@ def test_what_the_system_refuses_is_one_line(
         main(["status"])
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith("graph-agent: ")
+
+
+def test_a_terminal_sees_the_stages_and_the_answer_stays_alone_on_standard_output(tmp_path: Path) -> None:
+    watched, terminal = pty.openpty()
+    run = subprocess.run(
+        [sys.executable, "-c", "from graph_agent.cli import main; main()", "ask", "What is a lantern?", "--data", str(tmp_path)],
+        stdout=subprocess.PIPE, stderr=terminal, env={**os.environ, "TERM": "xterm"}, timeout=120,
+    )  # fmt: skip
+    os.close(terminal)
+    shown = b""
+    while piece := _read(watched):
+        shown += piece
+    os.close(watched)
+    assert run.returncode == 1
+    assert b"Asking" in shown
+    assert run.stdout.decode().strip()
+    assert b"Asking" not in run.stdout
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:  # how Linux tells that the other end was closed
+        return b""
