@@ -63,9 +63,9 @@ def test_a_terminal_sees_the_stages_and_the_answer_stays_alone_on_standard_outpu
         shown += piece
     os.close(watched)
     assert run.returncode == 1
-    assert b"Asking" in shown
+    assert b"verify" in shown
     assert run.stdout.decode().strip()
-    assert b"Asking" not in run.stdout
+    assert b"verify" not in run.stdout
 
 
 def _read(descriptor: int) -> bytes:
