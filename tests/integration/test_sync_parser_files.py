@@ -33,10 +33,11 @@ pytestmark = [
 
 
 class PeakMemory:
-    """Largest resident memory of this process and its conversion children together, sampled, in MB."""
+    """What this process grows by, and its conversion children take, at most together, sampled, in MB."""
 
     def __init__(self) -> None:
         self.peak = 0.0
+        self._before = _resident(os.getpid())  # of all the tests before this one
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
@@ -50,7 +51,8 @@ class PeakMemory:
 
     def _watch(self) -> None:
         while not self._done.wait(0.1):
-            self.peak = max(self.peak, _resident(os.getpid()) + sum(map(_resident, _children(os.getpid()))))
+            own = max(0.0, _resident(os.getpid()) - self._before)
+            self.peak = max(self.peak, own + sum(map(_resident, _children(os.getpid()))))
 
 
 def _resident(process: int) -> float:
