@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -39,7 +40,7 @@ class Subject(Protocol):
         """Let go of everything."""
 
 
-class _Asking:
+class _Asking(ABC):
     """Times a question, and turns failures into records."""
 
     workers = 2
@@ -63,8 +64,9 @@ class _Asking:
             record.status, record.scores = "error", {}
         return record
 
+    @abstractmethod
     def _fill(self, question: Question, record: Record) -> None:
-        raise NotImplementedError
+        """Ask, and put what came back and its scores into the record."""
 
     def close(self) -> None:
         """Nothing to let go of."""
