@@ -68,7 +68,7 @@ class _Asking(ABC):
     def _fill(self, question: Question, record: Record) -> None:
         """Ask, and put what came back and its scores into the record."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most hold nothing
         """Nothing to let go of."""
 
 
