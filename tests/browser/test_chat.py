@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from page_driver import Site, Watched, ask, open_page
+from page_driver import Site, Watched, ask, open_page, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -78,13 +78,15 @@ def test_a_judgement_with_a_reason_is_kept_with_the_response(page: Page, site: S
     turn.locator("form.reason input").fill("It misses the second half")
     turn.locator("form.reason button").click()
     turn.locator(".saved", has_text="Saved").wait_for()
-    page.wait_for_timeout(300)
-    kept = site.workspace.conversations.turn("", str(name))
-    assert (kept.feedback, kept.reason) == (-1, "It misses the second half")
-    assert kept.response is not None
+
+    def kept() -> tuple[int | None, str]:
+        found = site.workspace.conversations.turn("", str(name))
+        assert found.response is not None
+        return found.feedback, found.reason
+
+    wait_until(page, lambda: kept() == (-1, "It misses the second half"))
     turn.get_by_role("button", name="Good answer").click()
-    page.wait_for_timeout(300)
-    assert site.workspace.conversations.turn("", str(name)).feedback == 1
+    wait_until(page, lambda: kept()[0] == 1)
 
 
 def test_copy_retry_and_edit(page: Page, site: Site) -> None:

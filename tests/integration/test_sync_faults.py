@@ -285,7 +285,7 @@ def test_a_stop_in_the_middle_of_reading_leaves_the_rest_to_the_next_run(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_ctrl_c_keeps_what_is_whole(tmp_path: Path, embedder: Embedder) -> None:
-    root = large_corpus(tmp_path / "root", 400, words=600)
+    root = large_corpus(tmp_path / "root", 900, words=600)
     data = tmp_path / "data"
     with DocumentGraph.open(load_settings(data=data)) as graph:
         arguments = ["ingest", str(root), "--data", str(data), "--no-vectors"]
@@ -304,10 +304,10 @@ def test_ctrl_c_keeps_what_is_whole(tmp_path: Path, embedder: Embedder) -> None:
         assert child.returncode == 130, errors
         assert errors.strip() == "Interrupted; what was finished is kept."
         found = texts(graph)
-        assert 0 < len(found) < 400
+        assert 0 < len(found) < 900
         assert all(text == (root / path).read_text() for path, text in found.items())
         rest = quick(graph, embedder, root)
-        assert rest.added == 400 - len(found)
+        assert rest.added == 900 - len(found)
         assert rest.failed == []
 
 
