@@ -293,6 +293,8 @@ def test_ctrl_c_keeps_what_is_whole(tmp_path: Path, embedder: Embedder) -> None:
             [sys.executable, "-c", "from graph_agent.cli import main; main()", *arguments],
             stderr=subprocess.PIPE,
             text=True,
+            # A shell starts background jobs with SIGINT ignored, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         deadline = time.monotonic() + 60
         while graph.read("MATCH (:Folder)-[:CONTAINS]->(d:Document) RETURN count(d)").scalar(0) == 0:
