@@ -27,13 +27,7 @@ ARGUMENTS = (
 )
 WAIT_MS = 30_000
 # What Chromium says of its own accord, and what a reload does to a stream that it cuts off.
-HARMLESS = (
-    "Autofocus processing was blocked",
-    "net::ERR_ABORTED",
-    "net::ERR_NETWORK_CHANGED",
-    "AbortError: signal is aborted",
-    "Connection errored out",
-)
+HARMLESS = ("Autofocus processing was blocked", "net::ERR_ABORTED", "net::ERR_NETWORK_CHANGED")
 
 
 class Site:

@@ -261,11 +261,15 @@ class ConversationStore:
             )
 
     def judge(self, user: str, turn: str, feedback: int | None, reason: str = "") -> None:
-        """Keep what a reader thinks of an answer: 1 good, -1 bad, None nothing any more."""
+        """Keep what a reader thinks of an answer: 1 good, -1 bad, None nothing any more.
+
+        The click of the thumb, without a reason, may be handled after the reason that followed it: it takes none away.
+        """
         self.turn(user, turn)
         with self._writing() as run:
             run(
-                "UPDATE turns SET feedback = ?, reason = ? WHERE id = ?",
+                "UPDATE turns SET reason = CASE WHEN ?2 = '' AND feedback IS ?1 THEN reason ELSE ?2 END, feedback = ?1"
+                " WHERE id = ?3",
                 (feedback, reason.strip()[:MAX_REASON], turn),
             )
 

@@ -175,3 +175,20 @@ def test_the_export_has_each_answer_with_its_sources(store: ConversationStore) -
 )
 def test_file_names_of_titles(title: str, name: str) -> None:
     assert file_name(title, ".md") == name
+
+
+def test_a_thumb_that_comes_late_takes_no_reason_away_but_another_judgement_does(
+    store: ConversationStore,
+) -> None:
+    made = store.start("ada", "Is it?")
+    turn = store.ask("ada", "Is it?", {}, conversation=made.id).turn
+    for feedback, reason, kept in (
+        (-1, "half of it", "half of it"),
+        (-1, "", "half of it"),
+        (-1, "all of it", "all of it"),
+        (1, "", ""),
+        (None, "", ""),
+    ):
+        store.judge("ada", turn.id, feedback, reason)
+        found = store.turn("ada", turn.id)
+        assert (found.feedback, found.reason) == (feedback, kept)
