@@ -8,7 +8,7 @@ import gradio as gr
 
 from graph_agent.errors import NotFound
 from graph_agent.ui.chat import ChatPage
-from graph_agent.ui.components import data_of, html_panel, told, user_of
+from graph_agent.ui.components import EACH, LATEST, ONCE, data_of, html_panel, told, user_of
 from graph_agent.ui.console import ConsolePage
 from graph_agent.ui.documents import DocumentsPage
 from graph_agent.ui.evaluations import EvaluationsPage
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 QUEUE_SIZE = 200
 TICK_S = 1.0
 JOB_EVENTS = ("halt", "dismiss", "report")
-# Through the queue, although these are quick: only then does Gradio show a failure's message in the page.
-QUICK: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
 
 def build(workspace: Workspace) -> gr.Blocks:
@@ -83,15 +81,15 @@ class _Pages:
         chat = self.chat
         shown = [self.header, chat.feed, chat.list, chat.conversation, chat.box, chat.used, *self._choices(), self.job,
                  self.timer]  # fmt: skip
-        blocks.load(self.opened, None, shown, **QUICK)
+        blocks.load(self.opened, None, shown, **ONCE)
         documents = self.documents
         self.documents_tab.select(
             documents.tree_and_report, [*documents.filters, documents.shown], [documents.tree, documents.labels, documents.report],
-            **QUICK,
+            **LATEST,
         )  # fmt: skip
-        self.console_tab.select(self.console_side, None, self.console.side, **QUICK)
-        self.evaluations_tab.select(self.evaluations.runs_html, None, self.evaluations.runs, **QUICK)
-        self.status_tab.select(lambda: status_html(self._workspace), None, self.status, **QUICK)
+        self.console_tab.select(self.console_side, None, self.console.side, **LATEST)
+        self.evaluations_tab.select(self.evaluations.runs_html, None, self.evaluations.runs, **LATEST)
+        self.status_tab.select(lambda: status_html(self._workspace), None, self.status, **LATEST)
 
     def _choices(self) -> list[Any]:
         return [self.chat.folder, self.chat.document, self.chat.labels]
@@ -134,18 +132,18 @@ class _Pages:
 
     def _wire_jobs(self) -> None:
         documents, begun = self.documents, [self.job, self.timer, self.seen]
-        documents.files.upload(self.upload, documents.files, [documents.files, *begun], **QUICK)
+        documents.files.upload(self.upload, documents.files, [documents.files, *begun], **EACH)
         if not self._workspace.shared:
-            documents.path.submit(self.add_path, documents.path, [documents.path, *begun], **QUICK)
-        documents.sync.click(self.sync, None, begun, **QUICK)
-        documents.tree.remove(self.remove, None, begun, **QUICK)
-        documents.reader.remove(self.remove, None, begun, **QUICK)
-        self.chat.feed.sample(self.sample, None, begun, **QUICK)
-        self.job.halt(self.halt, None, self.job, **QUICK)
-        self.job.dismiss(lambda: "", None, self.job, **QUICK)
+            documents.path.submit(self.add_path, documents.path, [documents.path, *begun], **ONCE)
+        documents.sync.click(self.sync, None, begun, **ONCE)
+        documents.tree.remove(self.remove, None, begun, **EACH)
+        documents.reader.remove(self.remove, None, begun, **EACH)
+        self.chat.feed.sample(self.sample, None, begun, **ONCE)
+        self.job.halt(self.halt, None, self.job, **ONCE)
+        self.job.dismiss(lambda: "", None, self.job, **ONCE)
         changed = [*begun, documents.tree, documents.labels, documents.report, *self._choices(), self.chat.used,
                    self.chat.feed]  # fmt: skip
-        self.timer.tick(self.tick, [self.seen, self.chat.conversation], changed, queue=False, **QUICK)
+        self.timer.tick(self.tick, [self.seen, self.chat.conversation], changed, queue=False, **ONCE)
 
     def job_html(self, job: Job) -> str:
         """The line at the foot of the page that tells how far a sync is."""
@@ -207,16 +205,16 @@ class _Pages:
         chat, documents, graph = self.chat, self.documents, self.graph
         reading = [self.tabs, documents.reader, documents.shown]
         for panel in (chat.evidence, self.console.result, graph.panel):
-            panel.document(self.read_document, None, reading, **QUICK)
+            panel.document(self.read_document, None, reading, **EACH)
         for panel in (self.console.result, self.evaluations.run):
-            panel.section(self.read_section, None, reading, **QUICK)
-        chat.feed.console(self.open_console, None, [self.tabs, self.console.query], **QUICK)
-        chat.feed.adding(self.open_adding, None, [self.tabs, documents.add], **QUICK)
-        self.job.report(lambda: gr.Tabs(selected="documents"), None, self.tabs, **QUICK)
+            panel.section(self.read_section, None, reading, **EACH)
+        chat.feed.console(self.open_console, None, [self.tabs, self.console.query], **EACH)
+        chat.feed.adding(self.open_adding, None, [self.tabs, documents.add], **EACH)
+        self.job.report(lambda: gr.Tabs(selected="documents"), None, self.tabs, **EACH)
         scoped = [self.tabs, *chat.scope_inputs, chat.chips]
-        documents.tree.scope(self.scope_to, None, scoped, **QUICK)
-        documents.reader.scope(self.scope_to, None, scoped, **QUICK)
-        documents.reader.neighbours(self.show_around, None, [self.tabs, *graph.outputs], **QUICK)
+        documents.tree.scope(self.scope_to, None, scoped, **EACH)
+        documents.reader.scope(self.scope_to, None, scoped, **EACH)
+        documents.reader.neighbours(self.show_around, None, [self.tabs, *graph.outputs], **EACH)
 
     @told
     def read_document(self, event: gr.EventData) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ import gradio as gr
 
 from graph_agent.errors import NotFound
 from graph_agent.ui.answering import answerer
-from graph_agent.ui.components import data_of, html_panel, script_panel, told, user_of
+from graph_agent.ui.components import EACH, LATEST, data_of, html_panel, script_panel, told, user_of
 from graph_agent.ui.evidence import cited_html, load_section, section_html
 from graph_agent.ui.examples import examples
 from graph_agent.ui.scope import ScopeInputs, inputs_from, scope_view
@@ -46,6 +46,7 @@ class ChatPage:
             with gr.Column(elem_id="middle", min_width=0):
                 self.feed = script_panel("feed", FEED_EVENTS, elem_id="feed")
                 self.live = script_panel("live", (), elem_id="live")
+                self.judged = script_panel("judged", (), elem_id="judged")
                 with gr.Column(elem_id="ask", min_width=0):
                     self._lay_out_scope()
                     self.box = gr.Textbox(
@@ -80,28 +81,22 @@ class ChatPage:
 
     def wire(self) -> None:
         """Connect what stays within the chat."""
-        quick: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        streamed: dict[str, Any] = {
-            "outputs": [self.live, self.box, self.conversation, self.list],
-            "show_progress": "hidden",
-            "api_visibility": "private",
-            "concurrency_limit": None,
-            "trigger_mode": "multiple",
-        }
+        answers = [self.live, self.box, self.conversation, self.list]
+        streamed = {**EACH, "outputs": answers, "concurrency_limit": None}
         self.box.submit(self.ask_typed, [self.box, self.conversation, *self.scope_inputs], **streamed)
         self.feed.ask(self.ask_clicked, [self.conversation, *self.scope_inputs], **streamed)
-        self.box.stop(self.stop, [self.conversation], None, **quick)
-        self.feed.cite(self.cite, None, self.evidence, **quick)
-        self.feed.judge(self.judge, None, None, **quick)
-        self.evidence.section(self.open_section, None, self.evidence, **quick)
+        self.box.stop(self.stop, [self.conversation], None, **EACH)
+        self.feed.cite(self.cite, None, self.evidence, **EACH)
+        self.feed.judge(self.judge, None, self.judged, **EACH)
+        self.evidence.section(self.open_section, None, self.evidence, **EACH)
         opened = [self.feed, self.list, self.conversation, self.evidence, self.box]
-        self.list.open(self.open_conversation, None, opened, **quick)
-        self.list.fresh(self.new_conversation, None, opened, **quick)
-        self.list.title(self.rename, [self.conversation], self.list, **quick)
-        self.list.remove(self.remove, [self.conversation], opened, **quick)
+        self.list.open(self.open_conversation, None, opened, **EACH)
+        self.list.fresh(self.new_conversation, None, opened, **EACH)
+        self.list.title(self.rename, [self.conversation], self.list, **EACH)
+        self.list.remove(self.remove, [self.conversation], opened, **EACH)
         for part in self.scope_inputs:
-            part.change(self.show_scope, self.scope_inputs, self.chips, queue=False, **quick)
-        self.chips.clear(self.clear_scope, self.scope_inputs, self.scope_inputs, **quick)
+            part.change(self.show_scope, self.scope_inputs, self.chips, queue=False, **LATEST)
+        self.chips.clear(self.clear_scope, self.scope_inputs, self.scope_inputs, **EACH)
 
     # ------------------------------------------------------------------ asking
 
@@ -199,13 +194,13 @@ class ChatPage:
         return str(section_html(section))
 
     @told
-    def judge(self, request: gr.Request, event: gr.EventData) -> None:
-        """Keep what the reader thinks of an answer."""
+    def judge(self, request: gr.Request, event: gr.EventData) -> dict[str, Any]:
+        """Keep what the reader thinks of an answer; the page says so when it is kept."""
         data = data_of(event)
+        turn, reason = data.get("turn", ""), data.get("reason", "")
         value = {"1": 1, "-1": -1}.get(data.get("value", ""))
-        self._workspace.conversations.judge(
-            user_of(request), data.get("turn", ""), value, data.get("reason", "")
-        )
+        self._workspace.conversations.judge(user_of(request), turn, value, reason)
+        return {"turn": turn, "said": "Saved. Thank you." if reason.strip() else "", "at": time.time()}
 
     # ------------------------------------------------------------------ conversations
 

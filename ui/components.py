@@ -24,6 +24,15 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 # Relative, so that a proxy's prefix holds; gr.HTML waits for it before it runs a panel's script.
 SCRIPT = '<script src="pages/assets/app.js"></script>'
 
+# How an event is wired. Gradio by itself drops what comes while the same event is under way. All of these go through
+# the queue: only then does Gradio show a failure's message in the page.
+# What needs no second start while the first is under way.
+ONCE: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "trigger_mode": "once"}
+# What shows the state of inputs: of those that come too fast the last one is made up for, without its event data.
+LATEST: dict[str, Any] = {**ONCE, "trigger_mode": "always_last"}
+# A click with data: each counts, one after the other, so that none is lost and the last one stays in view.
+EACH: dict[str, Any] = {**ONCE, "trigger_mode": "multiple", "concurrency_limit": 1}
+
 
 def script_panel(name: str, events: Sequence[str], *, elem_id: str, value: Any = None) -> Any:
     """A panel whose markup graphAgent[name] makes.

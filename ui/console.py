@@ -10,7 +10,7 @@ import gradio as gr
 
 from graph_agent.errors import GraphAgentError
 from graph_agent.ui.cells import cell_text
-from graph_agent.ui.components import data_of, html_panel, told, user_of
+from graph_agent.ui.components import EACH, LATEST, data_of, html_panel, told, user_of
 from graph_agent.ui.results import QueryResult
 from graph_agent.ui.templates import render
 
@@ -69,10 +69,9 @@ class ConsolePage:
 
     def wire(self) -> None:
         """Connect what stays within the console."""
-        quick: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         # Through the queue, with a limit: a query may take seconds, and ten at once would take all of the engine.
-        self.run.click(self.answer, self.query, [self.result, self.side], concurrency_limit=4, **quick)
-        self.side.use(self.use, None, self.query, queue=False, **quick)
+        self.run.click(self.answer, self.query, [self.result, self.side], concurrency_limit=4, **LATEST)
+        self.side.use(self.use, None, self.query, queue=False, **EACH)
 
     @told
     def answer(self, cypher: str, request: gr.Request) -> tuple[str, str]:

@@ -11,7 +11,7 @@ import orjson
 
 from graph_agent.errors import BadArgument, ConfigurationError, EngineUnavailable, NotFound
 from graph_agent.ingest.report import SyncReport
-from graph_agent.ui.components import data_of, html_panel, told
+from graph_agent.ui.components import EACH, LATEST, data_of, html_panel, told
 from graph_agent.ui.evidence import load_section
 from graph_agent.ui.library import library
 from graph_agent.ui.reader import document_html
@@ -82,16 +82,13 @@ class DocumentsPage:
 
     def wire(self) -> None:
         """Connect what stays within the documents."""
-        quick: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         narrowing = [*self.filters, self.shown]
         for part in self.filters:
-            part.change(
-                self.tree_html, narrowing, self.tree, trigger_mode="always_last", queue=False, **quick
-            )
-        self.tree.document(self.open, None, [self.reader, self.shown], **quick)
-        self.reader.section(self.go_to, None, [self.reader, self.shown], **quick)
-        self.reader.part(self.go_to, None, [self.reader, self.shown], **quick)
-        self.reader.document(self.open, None, [self.reader, self.shown], **quick)
+            part.change(self.tree_html, narrowing, self.tree, queue=False, **LATEST)
+        self.tree.document(self.open, None, [self.reader, self.shown], **EACH)
+        self.reader.section(self.go_to, None, [self.reader, self.shown], **EACH)
+        self.reader.part(self.go_to, None, [self.reader, self.shown], **EACH)
+        self.reader.document(self.open, None, [self.reader, self.shown], **EACH)
 
     # ------------------------------------------------------------------ reading
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import gradio as gr
 
 from graph_agent.evals.runner import list_runs
-from graph_agent.ui.components import data_of, html_panel, told
+from graph_agent.ui.components import EACH, data_of, html_panel, told
 from graph_agent.ui.evaluation_data import compared, run_view
 from graph_agent.ui.sanitise import to_html
 from graph_agent.ui.templates import render
@@ -35,10 +35,9 @@ class EvaluationsPage:
 
     def wire(self) -> None:
         """Connect what stays within the evaluations."""
-        quick: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        self.runs.run(self.open, None, self.run, **quick)
-        self.run.run(self.open, None, self.run, **quick)
-        self.runs.compare(self.compare, None, self.run, **quick)
+        self.runs.run(self.open, None, self.run, **EACH)
+        self.run.run(self.open, None, self.run, **EACH)
+        self.runs.compare(self.compare, None, self.run, **EACH)
 
     def runs_html(self) -> str:
         """The list of runs."""

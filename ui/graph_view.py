@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 from gradio.components.plot import PlotData
 
-from graph_agent.ui.components import data_of, html_panel, told
+from graph_agent.ui.components import EACH, data_of, html_panel, told
 from graph_agent.ui.evidence import load_section, section_html
 from graph_agent.ui.figure import figure
 from graph_agent.ui.neighbourhood import Picture, neighbourhood, skeleton_picture
@@ -44,12 +44,11 @@ class GraphPage:
 
     def wire(self) -> None:
         """Connect what stays within the graph."""
-        quick: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        self.panel.node(self.node, None, self.panel, **quick)
-        self.panel.section(self.node, None, self.panel, **quick)
-        self.panel.centre(self.centre, None, self.outputs, **quick)
-        self.panel.whole(self.whole, None, self.outputs, **quick)
-        self.panel.theme(self.redraw, self.at, self.plot, **quick)
+        self.panel.node(self.node, None, self.panel, **EACH)
+        self.panel.section(self.node, None, self.panel, **EACH)
+        self.panel.centre(self.centre, None, self.outputs, **EACH)
+        self.panel.whole(self.whole, None, self.outputs, **EACH)
+        self.panel.theme(self.redraw, self.at, self.plot, **EACH)
 
     @told
     def whole(self, event: gr.EventData) -> tuple[Any, ...]:

@@ -212,7 +212,6 @@ window.graphAgent = (() => {
         trigger("judge", { turn: turn.dataset.turn, value: on ? data.value : "0", reason: "" });
       },
       reason: (source, data) => {
-        source.querySelector(".saved").textContent = "Saved. Thank you.";
         trigger("judge", { turn: turnOf(source).dataset.turn, value: "-1", reason: data.reason });
       },
     });
@@ -230,6 +229,15 @@ window.graphAgent = (() => {
       }
       if (view.cut) dropFrom(view.cut);
       put(view);
+    });
+  }
+
+  /** What a reader thinks of an answer is kept: only now is it said. */
+  function judged(element, trigger, watch, props) {
+    watch("value", () => {
+      const entry = props.value && turns.get(props.value.turn);
+      const place = entry && entry.element.querySelector("form.reason .saved");
+      if (place && props.value.said) place.textContent = props.value.said;
     });
   }
 
@@ -445,5 +453,5 @@ window.graphAgent = (() => {
     }
   });
 
-  return { conversations, documentTree, evidence, feed, graphPanel, header, live, panel, reader, runs };
+  return { conversations, documentTree, evidence, feed, graphPanel, header, judged, live, panel, reader, runs };
 })();
