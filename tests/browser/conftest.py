@@ -100,8 +100,8 @@ def model_site(
 
 
 @pytest.fixture
-def watched(browser: Browser) -> Iterator[Watched]:
-    """A context of its own, 1280 by 800."""
+def watched(browser: Browser, serve: Serve) -> Iterator[Watched]:
+    """A context of its own, 1280 by 800; closed before the servers of the test stop, or its pages would miss them."""
     context = browser.new_context(viewport=WIDE)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     found = Watched(context)
