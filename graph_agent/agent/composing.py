@@ -169,6 +169,10 @@ def composed(
     )
     head = phrase("extracts_failed" if request.because else "extracts", language)
     lines = [head, ""]
+    absent = lacking([extract.passage for extract in (*first, *more)]) if lacking else []
+    if absent:  # before the quotes: they may answer another question
+        listed = ", ".join(_plain_title(word) for word in absent[:LACKING])
+        lines += [f"{phrase('lacking', language)} {listed}.", ""]
     lines += list(_property_lines(request))
     quotes: dict[int, str] = {}
     for extract in first:
@@ -179,10 +183,6 @@ def composed(
     for extract in in_reading_order(more):
         quotes[extract.passage.n] = extract.quote
         lines += _shown(extract)
-    absent = lacking([extract.passage for extract in (*first, *more)]) if lacking else []
-    if absent:
-        listed = ", ".join(_plain_title(word) for word in absent[:LACKING])
-        lines.append(f"{phrase('lacking', language)} {listed}.")
     return "\n".join(lines).rstrip(), quotes
 
 

@@ -14,6 +14,7 @@ from graph_agent.agent.sentences import Statement, on_one_line, statements
 from graph_agent.agent.signals import Words
 from graph_agent.embeddings import Embedder
 from graph_agent.text import fold, passage_text
+from graph_agent.text import words as words_of
 
 CONSIDERED = 18  # passages whose statements are looked at
 # Statements of a passage that are embedded, by its rank: the first ones may answer in other words than the question's.
@@ -37,6 +38,7 @@ LEAST_FIRST = 0.45  # of the best extract's weight: what has less is not shown
 LEAST_MORE = 0.6
 EQUAL = 0.97  # of the first one's score: equally good
 PRESENT = 0.8
+SAME_SUBJECT = 0.5  # of the words of their titles: a rule and its revision, the reports of two quarters
 _NOW = re.compile(
     r"\b(?:now|nowadays|current(?:ly)?|today|at present|presently|at the moment|in force|latest|these days|"
     r"jetzt|derzeit(?:ige[rsnm]?)?|aktuell(?:e[rsnm]?)?|heute|momentan|zurzeit|gegenwartig|neueste[rsnm]?|geltende[rsnm]?|"
@@ -239,7 +241,7 @@ def chosen(
         extracts: in the order of the search.
         documents: ids of documents, best first; those of the extracts follow in their order.
         present: the question asks for what holds now; then of dated documents that are about as good the newest
-            leads. Without, only where they are equally good.
+            leads. Without, only where they are equally good and on the same subject.
     """
     if not extracts:
         return [], []
@@ -257,16 +259,38 @@ def chosen(
     leading = {id(by_document[name][0]) for name in order[:DOCUMENTS]}
     first = [one for one in ranked if id(one) in leading and weights[id(one)] >= LEAST_FIRST * best]
     more = [one for one in ranked if id(one) not in leading and weights[id(one)] >= LEAST_MORE * best]
-    return _newest_of_equals(first, PRESENT if present else EQUAL), more[:MORE]
+    return _newest_of_equals(first, present=present), more[:MORE]
 
 
-def _newest_of_equals(first: list[Extract], near: float) -> list[Extract]:
-    """The extracts with the newest of those in front that are nearly as good as the first."""
+def _newest_of_equals(first: list[Extract], *, present: bool) -> list[Extract]:
+    """The extracts with the newest of those in front that are about as good as the first.
+
+    Where the question does not ask for what holds now, only another text on the same subject may be put in front.
+    """
     if not first or not first[0].passage.date:
         return first
-    equals = [one for one in first if one.passage.date and one.score >= near * first[0].score]
+    subject = _subject(first[0].passage)
+    near = (PRESENT if present else EQUAL) * first[0].score
+    equals = [
+        one
+        for one in first
+        if one.passage.date
+        and one.score >= near
+        and (present or one is first[0] or _overlap(subject, _subject(one.passage)) >= SAME_SUBJECT)
+    ]
     newest = max(equals, key=lambda one: str(one.passage.date))
     return [newest, *(one for one in first if one is not newest)]
+
+
+def _subject(passage: Passage) -> frozenset[str]:
+    """The words of a document's title and of the passage's heading, without years and other numbers."""
+    told = " ".join([passage.title, *passage.breadcrumb[:1], *passage.breadcrumb[-1:]])
+    return frozenset(word for word in words_of(told) if not word.isdigit())
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    """Jaccard index."""
+    return len(one & other) / max(1, len(one | other))
 
 
 def asks_present(question: str) -> bool:

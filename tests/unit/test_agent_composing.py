@@ -92,6 +92,17 @@ def test_of_documents_as_good_the_newest_leads_and_dates_are_shown() -> None:
     assert not asks_present("What was the limit in 2023?")
 
 
+def test_a_newer_text_on_another_subject_does_not_lead() -> None:
+    rule, glossary = extract(1, "Swaps need notice.", score=1.0), extract(2, "See the rules.", score=0.99)
+    rule.passage.date, glossary.passage.date = "2024", "2025"
+    rule.passage.breadcrumb = ["Rest periods and shift swaps", "Swapping a shift"]
+    glossary.passage.breadcrumb = ["Glossary", "Lotse"]
+    assert [one.passage.n for one in chosen([rule, glossary])[0]] == [1, 2]
+    assert [one.passage.n for one in chosen([rule, glossary], present=True)[0]] == [2, 1]
+    glossary.passage.breadcrumb = ["Rest periods and shift swaps (2025)", "Swapping a shift"]
+    assert [one.passage.n for one in chosen([rule, glossary])[0]] == [2, 1]
+
+
 def test_the_same_words_are_shown_once() -> None:
     text, quotes = composed(request(), [extract(1, "Equal words."), extract(2, "Equal  words.")])
     assert text.count("words.") == 1
@@ -114,7 +125,8 @@ def test_what_a_question_asks_the_meaning_of(question: str, topic: str) -> None:
 
 def test_words_that_stand_nowhere_are_said() -> None:
     text, _ = composed(request(), [extract(1, "Plain words.")], lambda shown: ["salary"] * len(shown))
-    assert text.endswith("Words of the question that stand in none of these passages: salary.")
+    told = text.index("Words of the question that stand in none of these passages: salary.")
+    assert told < text.index("Plain words.")  # before what may answer another question
     assert "none of these" not in composed(request(), [extract(1, "Plain words.")], lambda shown: [])[0]
 
 
