@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -21,6 +22,8 @@ from graph_agent.agent.events import (
     StageStarted,
 )
 from graph_agent.agent.response import AgentResponse, Citation, CypherRun, Passage
+from graph_agent.errors import QueryRefused
+from graph_agent.store.cypher_values import with_values
 from graph_agent.ui.sanitise import CitationMark, Rendering, to_html
 from graph_agent.ui.templates import render
 from graph_agent.ui.wording import count, file_name, seconds
@@ -83,6 +86,14 @@ class Step:
         """What is or was done, in words."""
         doing, done = TITLES.get(self.stage, (self.stage.capitalize(), self.stage.capitalize()))
         return {"running": doing, "skipped": doing}.get(self.state, done)
+
+    @property
+    def standalone(self) -> str:
+        """The query with its values written out, for the console."""
+        query = str(self.detail.get("query", ""))
+        with contextlib.suppress(QueryRefused):
+            return with_values(query, self.detail.get("params") or {})
+        return query
 
     @property
     def found(self) -> str:

@@ -9,10 +9,11 @@ from graph_agent.agent.analysis import asks_abilities
 from graph_agent.agent.citations import escaped
 from graph_agent.agent.extracts import Extract, asks_present, chosen
 from graph_agent.agent.outlines import Part, asked_part
-from graph_agent.agent.phrases import phrase
+from graph_agent.agent.phrases import counted, phrase
 from graph_agent.agent.reasoner import AnswerRequest
 from graph_agent.agent.response import Passage
 from graph_agent.agent.sentences import on_one_line
+from graph_agent.text import words
 
 LISTED_ROWS = 30
 CLOSEST = 3
@@ -56,8 +57,8 @@ def holdings(request: AnswerRequest) -> str:
         return ""
     sections = request.facts.get("labels", {}).get("MarkdownSection", 0)
     return (
-        f"{phrase('holds', language)} {collection['documents']:,} {phrase('documents', language)} "
-        f"({sections:,} {phrase('sections', language)})."
+        f"{phrase('holds', language)} {counted(collection['documents'], 'documents', language)} "
+        f"({counted(sections, 'sections', language)})."
     )
 
 
@@ -74,8 +75,8 @@ def rows_answer(request: AnswerRequest) -> str:
         lines += _counted(rows[0], request, language)
     elif len(rows) == 1 and len(rows[0]) == 1:
         name, value = next(iter(rows[0].items()))
-        ours = name in {"documents", "sections", "folders"}
-        lines.append(f"{_number(value)} {phrase(name, language)}." if ours else f"{name}: {_number(value)}")
+        ours = name in {"documents", "sections", "folders"} and isinstance(value, int)
+        lines.append(f"{counted(value, name, language)}." if ours else f"{name}: {_number(value)}")
     else:
         lines += _listed(rows, run, language)
     if weaker:
@@ -86,12 +87,11 @@ def rows_answer(request: AnswerRequest) -> str:
 def _counted(row: Mapping[str, Any], request: AnswerRequest, language: str) -> list[str]:
     """A count with the paths that were counted, each cited where it was opened."""
     name, count = next((key, value) for key, value in row.items() if isinstance(value, int))
-    noun = phrase(name, language) if name in {"documents", "sections", "folders"} else name
     if not count:
-        return [f"{phrase('no_rows', language)} (0 {noun})"]
+        return [f"{phrase('no_rows', language)} ({counted(0, name, language)})"]
     by_path = {passage.display_path: passage.n for passage in reversed(request.passages)}
     paths = [str(path) for path in row["paths"]]
-    lines = [f"{count:,} {noun}:", ""]
+    lines = [f"{counted(count, name, language)}:", ""]
     lines += [
         f"- {escaped(on_one_line(path))}" + (f" [{by_path[path]}]" if path in by_path else "")
         for path in paths[:LISTED_ROWS]
@@ -169,11 +169,15 @@ def composed(
     )
     head = phrase("extracts_failed" if request.because else "extracts", language)
     lines = [head, ""]
+    properties = list(_property_lines(request))
     absent = lacking([extract.passage for extract in (*first, *more)]) if lacking else []
+    if properties:
+        named = set(words(" ".join(request.plan["details"]["properties"]).replace("_", " ")))
+        absent = [word for word in absent if named.isdisjoint(words(word))]
     if absent:  # before the quotes: they may answer another question
         listed = ", ".join(_plain_title(word) for word in absent[:LACKING])
         lines += [f"{phrase('lacking', language)} {listed}.", ""]
-    lines += list(_property_lines(request))
+    lines += properties
     quotes: dict[int, str] = {}
     for extract in first:
         quotes[extract.passage.n] = extract.quote

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from graph_agent.store.cypher_values import literal
 from graph_agent.text import query_terms
 
 CHOSEN = 6
+EXAMPLE = 60  # characters of an example value
 
 
 class Sample(NamedTuple):
@@ -116,7 +118,7 @@ def schema_samples(facts: Mapping[str, Any], properties: Sequence[Mapping[str, A
             found.append(
                 Sample(
                     f"Find the {label} called {example}",
-                    f"MATCH (n:{quoted(label)}) WHERE toLower(n.{quoted(name)}) CONTAINS {literal(str(example).lower())} "
+                    f"MATCH (n:{quoted(label)}) WHERE toLower(n.{quoted(name)}) CONTAINS {literal(str(example).lower()[:EXAMPLE])} "
                     f"RETURN n.{quoted(name)} AS {quoted(name)} LIMIT 10",
                 )
             )
@@ -174,8 +176,3 @@ def _property_of(properties: Sequence[Mapping[str, Any]], *types: str) -> dict[s
 def quoted(name: str) -> str:
     """A name as Cypher takes it: bare when it can be, else in backticks."""
     return name if name.isascii() and name.isidentifier() else "`" + name.replace("`", "") + "`"
-
-
-def literal(text: str) -> str:
-    """A string literal."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'")[:60] + "'"

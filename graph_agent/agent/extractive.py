@@ -147,12 +147,7 @@ class ExtractiveReasoner:
         if queries is None:
             return
         plan["kind"] = "structure"
-        plan["details"] |= {
-            "template": found.structure,
-            "cypher": queries.cypher,
-            "fallback": queries.fallback,
-            "says": queries.says,
-        }
+        plan["details"] |= {"template": found.structure, **queries.details}
         plan["needs"] = {"cypher": "the question counts or lists", "read": "what is listed can be opened"}
         plan["skips"] = {"search": "the graph itself answers"}
 
@@ -177,7 +172,8 @@ class ExtractiveReasoner:
             documents = list(
                 dict.fromkeys(passage.document_id for passage in request.passages if passage.document_id)
             )
-            return [_call("graph_query", {"cypher": properties_query(details["properties"], documents[:6])})]
+            asked = properties_query(details["properties"], documents[:6])
+            return [_call("graph_query", {"cypher": asked.cypher, "params": asked.params})]
         return []
 
     async def answer(self, request: AnswerRequest, budget: Budget) -> AsyncIterator[Part]:
@@ -297,12 +293,7 @@ def _foreign_plan(question: str, found: Question, facts: dict[str, Any]) -> Plan
         plan["kind"] = "structure"
         plan["needs"]["cypher"] = "the question names something in the graph"
         plan["skips"].pop("cypher")
-        plan["details"] |= {
-            "template": "foreign",
-            "cypher": queries.cypher,
-            "fallback": queries.fallback,
-            "says": queries.says,
-        }
+        plan["details"] |= {"template": "foreign", **queries.details}
         plan["needs"].pop("search")
         plan["skips"]["search"] = "the query answers"
     return plan

@@ -135,6 +135,9 @@ _PHRASES: Final[dict[str, dict[str, str]]] = {
     "documents": {"en": "documents", "de": "Dokumente", "fr": "documents", "es": "documentos"},
     "sections": {"en": "sections", "de": "Abschnitte", "fr": "sections", "es": "secciones"},
     "folders": {"en": "folders", "de": "Ordner", "fr": "dossiers", "es": "carpetas"},
+    "document": {"en": "document", "de": "Dokument", "fr": "document", "es": "documento"},
+    "section": {"en": "section", "de": "Abschnitt", "fr": "section", "es": "sección"},
+    "folder": {"en": "folder", "de": "Ordner", "fr": "dossier", "es": "carpeta"},
     "more": {"en": "and {count} more", "de": "und {count} weitere", "fr": "et {count} autres", "es": "y {count} más"},
     "outline": {
         "en": "Outline of", "de": "Gliederung von", "fr": "Plan de", "es": "Esquema de",
@@ -172,3 +175,10 @@ def phrase(name: str, language: str) -> str:
     """
     known = _PHRASES[name]
     return known.get(language, known[DEFAULT])
+
+
+def counted(number: int, name: str, language: str) -> str:
+    """A number of documents, sections or folders in words: "1 document", "1,200 sections"; other names as they are."""
+    ours = name in {"documents", "sections", "folders"}
+    noun = phrase(name.removesuffix("s") if number == 1 else name, language) if ours else name
+    return f"{number:,} {noun}"

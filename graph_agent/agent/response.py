@@ -105,6 +105,7 @@ class CypherRun(Record):
     """A query that was run.
 
     Attributes:
+        params: values of its parameters.
         rows: the rows, as many as the row cap lets through.
         total: how many there are in all, None when that is not known.
         error: what the engine or the guard said; "" when it ran.
@@ -112,6 +113,7 @@ class CypherRun(Record):
     """
 
     query: str
+    params: dict[str, Any] = Field(default_factory=dict)
     columns: list[str] = Field(default_factory=list)
     rows: list[dict[str, Any]] = Field(default_factory=list)
     total: int | None = None

@@ -1,18 +1,18 @@
 """Questions about structure without a model: fixed queries over our own graph, and simple ones over any other.
 
-Values from a question are put into a query as string literals, escaped; names of properties and labels only
-when the graph has them.
+Values from a question are parameters of a query; names of properties and labels stand in it only when the graph
+has them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from graph_agent.agent.analysis import Question, quoted_texts
-from graph_agent.agent.cypher_examples import literal, quoted
+from graph_agent.agent.cypher_examples import quoted
 from graph_agent.store.skeleton import PropertyFact
 from graph_agent.text import STOP_WORDS, fold, terms, words
 
@@ -28,6 +28,7 @@ _OWN_NAMES = (
 )
 LISTED = 60
 CITABLE = 8
+CONDITIONS = 3  # on properties, in one query
 RELATED = 12  # neighbours of a node of another graph that are shown
 OWN_PROPERTIES = frozenset(_OWN_NAMES.split())
 _LANGUAGES = {
@@ -52,11 +53,37 @@ _SECTIONS_OF = "MATCH (d)-[:HAS_SECTION]->(:MarkdownSection)-[:HAS_SUBSECTION*0.
 
 @dataclass(frozen=True)
 class Queries:
-    """A query, and a weaker one for when it finds nothing; `says` is how the weaker one is announced."""
+    """A query, and a weaker one for when it finds nothing; `says` is how the weaker one is announced.
+
+    Attributes:
+        params: values of the parameters of both.
+    """
 
     cypher: str
     fallback: str = ""
     says: str = ""
+    params: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What the plan keeps of it."""
+        return {
+            "cypher": self.cypher,
+            "fallback": self.fallback,
+            "says": self.says,
+            "params": dict(self.params),
+        }
+
+
+class _Values(dict[str, Any]):
+    """Parameters of a query that is being put together."""
+
+    def put(self, name: str, value: Any) -> str:
+        """The parameter that stands for a value; values of the same name are numbered."""
+        if name in self:
+            name = f"{name}_{len(self)}"
+        self[name] = value
+        return f"${name}"
 
 
 def document_queries(
@@ -72,24 +99,27 @@ def document_queries(
         return _mentioning(found.title)
     if found.structure not in {"count", "list"}:
         return None
+    values = _Values()
     if found.target == "folders":
         return Queries(
             "MATCH (f:Folder) WITH f ORDER BY f.path RETURN count(f) AS folders, collect(f.path)[0..60] AS paths"
         )
     if found.target == "sections":
-        level = f"WHERE s.level = {found.level} " if found.level else ""
+        level = f"WHERE s.level = {values.put('level', found.level)} " if found.level else ""
         return Queries(
-            f"{_DOCUMENTS}{_within(folder)}{_SECTIONS_OF}{level}RETURN count(DISTINCT s) AS sections"
+            f"{_DOCUMENTS}{_within(folder, values)}{_SECTIONS_OF}{level}RETURN count(DISTINCT s) AS sections",
+            params=values,
         )
-    conditions = property_conditions(question, properties)
+    conditions = property_conditions(question, properties, values)
     if not conditions and not folder and not _is_bare(question, found):
         return None
     where = "".join(f"WITH d WHERE {condition} " for condition in conditions)
-    return Queries(f"{_DOCUMENTS}{_within(folder)}{where}{_RETURN_DOCUMENTS}")
+    return Queries(f"{_DOCUMENTS}{_within(folder, values)}{where}{_RETURN_DOCUMENTS}", params=values)
 
 
 def _titled(found: Question) -> Queries:
-    title = literal(found.title.lower())
+    values = _Values()
+    title = values.put("title", found.title.lower())
     head = f"{_DOCUMENTS}{_SECTIONS_OF}"
     ids = f"WITH d ORDER BY d.path RETURN count(d) AS documents, collect(d.path)[0..{LISTED}] AS paths, collect(section)[0..{CITABLE}] AS sections"
     pick = "WITH d, min(s.section_id) AS section "
@@ -97,6 +127,7 @@ def _titled(found: Question) -> Queries:
         f"{head}WHERE toLower(s.title) = {title} {pick}{ids.replace('WITH d ORDER', 'WITH d, section ORDER')}",
         f"{head}WHERE toLower(s.title) CONTAINS {title} {pick}{ids.replace('WITH d ORDER', 'WITH d, section ORDER')}",
         "no title is exactly that; titles that contain it were counted",
+        values,
     )
 
 
@@ -109,18 +140,22 @@ def _mentioning(said: str) -> Queries:
     if lowered.endswith("ies"):
         forms.add(lowered[:-3] + "y")
     # any() over a list finds nothing here on FalkorDB 4.16: the engine filters before the sections are matched.
-    holds = " OR ".join(f"toLower(s.title + ' ' + s.text) CONTAINS {literal(form)}" for form in sorted(forms))
+    values = _Values()
+    holds = " OR ".join(
+        f"toLower(s.title + ' ' + s.text) CONTAINS {values.put('words', form)}" for form in sorted(forms)
+    )
     return Queries(
         f"{_DOCUMENTS}{_SECTIONS_OF}WHERE {holds} "
         "WITH d, count(DISTINCT s) AS held, min(s.section_id) AS section ORDER BY held DESC, d.path "
-        f"RETURN count(d) AS documents, collect(d.path)[0..{LISTED}] AS paths, collect(section)[0..{CITABLE}] AS sections"
+        f"RETURN count(d) AS documents, collect(d.path)[0..{LISTED}] AS paths, collect(section)[0..{CITABLE}] AS sections",
+        params=values,
     )
 
 
-def _within(folder: str | None) -> str:
+def _within(folder: str | None, values: _Values) -> str:
     if folder is None:
         return ""
-    path = literal(folder.lower())
+    path = values.put("folder", folder.lower())
     return f"MATCH (f:Folder)-[:CONTAINS*1..]->(d) WHERE toLower(f.path) = {path} WITH DISTINCT d "
 
 
@@ -143,22 +178,26 @@ def _is_bare(question: str, found: Question) -> bool:
     return not found.title and all(word in plain for word in words(question))
 
 
-def property_conditions(question: str, properties: Iterable[PropertyFact]) -> list[str]:
+def property_conditions(question: str, properties: Iterable[PropertyFact], values: _Values) -> list[str]:
     """Conditions on documents that a question names by property and value: `status superseded`, `language (de)`."""
     folded = set(words(question))
     stems = set(terms(question, "en")) | set(terms(question, "de"))
     quotes = quoted_texts(question)
-    conditions = []
+    conditions: list[str] = []
     for fact in properties:
+        if len(conditions) == CONDITIONS:
+            break
         if fact.name == "language" and (code := _written_in(question)):
-            conditions.append(f"d.language = {literal(code)}")
+            conditions.append(f"d.language = {values.put('language', code)}")
             continue
         if fact.name in OWN_PROPERTIES or not _named(fact.name, stems):
             continue
         value = _value_of(fact, folded, quotes)
         if value is not None:
-            conditions.append(f"toLower(toString(d.{quoted(fact.name)})) = {literal(value.lower())}")
-    return conditions[:3]
+            conditions.append(
+                f"toLower(toString(d.{quoted(fact.name)})) = {values.put('value', value.lower())}"
+            )
+    return conditions
 
 
 def _written_in(question: str) -> str:
@@ -198,11 +237,13 @@ def named_properties(question: str, properties: Iterable[PropertyFact]) -> list[
     ]
 
 
-def properties_query(names: Sequence[str], documents: Sequence[str]) -> str:
+def properties_query(names: Sequence[str], documents: Sequence[str]) -> Queries:
     """A query for some properties of some documents, given by content hash."""
-    ids = ", ".join(literal(one) for one in documents)
     values = ", ".join(f"d.{quoted(name)} AS {quoted(name)}" for name in names)
-    return f"MATCH (d:Document) WHERE d.content_hash IN [{ids}] RETURN d.content_hash AS document_id, d.path AS document, {values}"
+    return Queries(
+        f"MATCH (d:Document) WHERE d.content_hash IN $documents RETURN d.content_hash AS document_id, d.path AS document, {values}",
+        params={"documents": list(documents)},
+    )
 
 
 def foreign_query(question: str, facts: Mapping[str, Any]) -> Queries | None:
@@ -219,13 +260,15 @@ def foreign_query(question: str, facts: Mapping[str, Any]) -> Queries | None:
     phrase = _proper_name(question)
     if not phrase:
         return None
-    needle = literal(phrase.lower())
+    values = _Values()
+    needle = values.put("name", phrase.lower())
     match = f"MATCH (n{':' + quoted(named[0]) if named else ''}) "
     around = _around(question, facts)
     return Queries(
         f"{match}WHERE any(k IN keys(n) WHERE toLower(toString(n[k])) = {needle}) {around}",
         f"{match}WHERE any(k IN keys(n) WHERE toLower(toString(n[k])) CONTAINS {needle}) {around}",
         "no value is exactly that; values that contain it are shown",
+        values,
     )
 
 

@@ -173,3 +173,17 @@ def test_the_page_is_told_apart_for_screen_readers(watched: Watched, site: Site)
     ask(page, QUESTION)
     assert page.locator("#announcer").inner_text() == "The answer is ready."
     assert page.get_by_role("textbox", name="Question").count() == 1
+
+
+def test_a_query_with_values_runs_in_the_console_as_it_is(page: Page) -> None:
+    ask(page, 'Which documents have a section titled "Swapping a shift"?')
+    turn = page.locator(".turn").last
+    assert "1 document" in turn.locator(".answer").inner_text()
+    turn.locator(".trace > summary").click()
+    step = turn.locator(".step", has_text="Queried the graph")
+    step.locator("summary").click()
+    assert "$title: swapping a shift" in step.locator(".argument").first.inner_text()
+    step.get_by_role("button", name="Open in console").click()
+    page.wait_for_function("document.querySelector('#cypher textarea').value.includes(\"'swapping a shift'\")")
+    page.press("#cypher textarea", "Control+Enter")
+    page.wait_for_selector("#result tbody tr:has-text('rest-and-shift-swaps.md')")

@@ -9,8 +9,9 @@ import pytest
 from graph_agent.agent.analysis import analysed, is_small_talk
 from graph_agent.agent.extractive import followed
 from graph_agent.agent.naming import named_document
-from graph_agent.agent.structure import document_queries, foreign_query, property_conditions
+from graph_agent.agent.structure import document_queries, foreign_query, properties_query
 from graph_agent.retrieval.corpus import DocumentRow
+from graph_agent.store.cypher_values import with_values
 from graph_agent.store.skeleton import PropertyFact
 
 PROPERTIES = [
@@ -66,7 +67,7 @@ def test_small_talk_is_only_small_talk() -> None:
 
 def query(question: str) -> str:
     queries = document_queries(question, analysed(question), PROPERTIES, FOLDERS)
-    return queries.cypher if queries else ""
+    return with_values(queries.cypher, queries.params) if queries else ""
 
 
 def test_queries_for_counts_and_lists() -> None:
@@ -150,10 +151,23 @@ def test_no_query_is_better_than_a_wrong_one(question: str) -> None:
     assert query(question) == ""
 
 
-def test_values_are_literals_whatever_they_hold() -> None:
-    evil = 'Which documents have a section titled "x\') DETACH DELETE d //"?'
-    assert "toLower(s.title) = 'x\\') detach delete d //'" in query(evil)
-    assert property_conditions("What is the title of it?", PROPERTIES) == []
+def test_values_are_parameters_whatever_they_hold() -> None:
+    title = "x') DETACH DELETE d //" + " and so on" * 8
+    evil = f'Which documents have a section titled "{title}"?'
+    queries = document_queries(evil, analysed(evil), PROPERTIES, FOLDERS)
+    assert queries is not None
+    assert queries.params == {"title": title.lower()}
+    assert "toLower(s.title) = $title" in queries.cypher
+    assert "detach" not in queries.cypher.lower() + queries.fallback.lower()
+    asked = "Which documents have the status superseded and the language German?"
+    both = document_queries(asked, analysed(asked), PROPERTIES, FOLDERS)
+    assert both is not None
+    assert set(both.params.values()) <= {"superseded", "de"}
+    assert properties_query(["status"], ["a'b"]).params == {"documents": ["a'b"]}
+    plain = "How many documents are there?"
+    counted = document_queries(plain, analysed(plain), PROPERTIES, FOLDERS)
+    assert counted is not None
+    assert counted.params == {}
 
 
 def test_queries_for_other_graphs() -> None:
@@ -163,8 +177,9 @@ def test_queries_for_other_graphs() -> None:
     assert counted.cypher == "MATCH (n:Movie) RETURN count(n) AS Movie"
     looked = foreign_query('Who directed "The Matrix"?', facts)
     assert looked is not None
-    assert "= 'the matrix'" in looked.cypher
-    assert "CONTAINS 'the matrix'" in looked.fallback
+    assert looked.params == {"name": "the matrix"}
+    assert "= $name" in looked.cypher
+    assert "CONTAINS $name" in looked.fallback
     assert foreign_query("why?", facts) is None
     related = foreign_query(
         "Who directed The Matrix?", {**facts, "edge_types": {"DIRECTED": 2, "ACTED_IN": 5}}
@@ -173,7 +188,7 @@ def test_queries_for_other_graphs() -> None:
     assert "[r:DIRECTED]" in related.cypher
     alone = foreign_query("Tom Hanks", {**facts, "edge_types": {"ACTED_IN": 5}})
     assert alone is not None
-    assert "= 'tom hanks'" in alone.cypher
+    assert alone.params == {"name": "tom hanks"}
     assert "[r]->" in alone.cypher
 
 

@@ -10,6 +10,7 @@ from graph_agent.agent.citations import cited_numbers
 from graph_agent.agent.composing import composed, not_found
 from graph_agent.agent.extracts import Extract, asks_present, chosen, defined_topic
 from graph_agent.agent.outlines import asked_part
+from graph_agent.agent.phrases import counted
 from graph_agent.agent.reasoner import AnswerRequest
 from graph_agent.agent.response import Passage
 from graph_agent.agent.signals import Words, missed_years, missing_words
@@ -217,3 +218,28 @@ def test_the_part_of_an_outline_that_is_asked_for() -> None:
         "sections": [{"id": "1", "title": "x"}, {"id": "2", "title": "y"}, {"id": "3", "title": "z"}],
     }
     assert [one["id"] for one in asked_part(flat, "outline of T", "outline")[1]] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "language", "said"),
+    [
+        (1, "documents", "en", "1 document"),
+        (0, "sections", "de", "0 Abschnitte"),
+        (1, "folders", "es", "1 carpeta"),
+        (1200, "documents", "zh", "1,200 documents"),
+        (1, "Movies", "en", "1 Movies"),
+    ],
+)
+def test_numbers_with_their_nouns(number: int, name: str, language: str, said: str) -> None:
+    assert counted(number, name, language) == said
+
+
+def test_a_property_that_is_told_is_not_said_to_be_missing() -> None:
+    asked = request()
+    asked.plan["details"] = {"properties": ["review_status"]}
+    asked.passages.append(extract(1, "Plain words.").passage)
+    rows = [{"document_id": "d1", "document": "a.md", "review_status": "final"}]
+    asked.rounds.append({"calls": [{"name": "graph_query", "artifact": {"rows": rows}}]})
+    text, _ = composed(asked, [extract(1, "Plain words.")], lambda shown: ["status", "salary"])
+    assert "- a.md — review_status: final [1]" in text
+    assert "none of these passages: salary." in text

@@ -31,10 +31,12 @@ async def run(state: State, step: Step) -> Update:
     if not text.strip():
         step.detail = {"query": ""}
         return {"cypher_text": "", "prompts": prompts, "cypher": [_nothing("no query could be written")]}
-    outcome = await step.tool("graph_query", {"cypher": text})
-    ran = _ran(text, outcome)
+    params = dict(plan_of(state)["details"].get("params") or {})
+    outcome = await step.tool("graph_query", {"cypher": text, **({"params": params} if params else {})})
+    ran = _ran(text, params, outcome)
     step.detail = {
         "query": ran.query,
+        **({"params": params} if params else {}),
         **({"error": ran.error} if ran.error else {}),
         **({"hint": ran.hint} if ran.hint else {}),
     }
@@ -88,15 +90,16 @@ def _request(state: State) -> CypherRequest:
     )
 
 
-def _ran(text: str, outcome: object) -> CypherRun:
+def _ran(text: str, params: dict[str, object], outcome: object) -> CypherRun:
     from graph_agent.agent.toolbox import Outcome
 
     assert isinstance(outcome, Outcome)  # noqa: S101 - for the type checker
     if outcome.failed or not isinstance(outcome.artifact, dict):
-        return CypherRun(query=text, error=outcome.content, hint=outcome.fix)
+        return CypherRun(query=text, params=params, error=outcome.content, hint=outcome.fix)
     found = outcome.artifact
     return CypherRun(
         query=text,
+        params=params,
         columns=[str(name) for name in found.get("columns") or []],
         rows=found.get("rows") or [],
         total=found.get("total"),
