@@ -7,7 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from page_driver import NARROW, Site, Watched, ask, open_page, turn_to
+from page_driver import NARROW, WIDE, Site, Watched, ask, open_page, turn_to
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -135,3 +135,14 @@ def test_a_phone_shows_everything_without_sideways_scrolling(watched: Watched, s
         page.locator(f"button:visible:text-is('{name}')").last.click()
         page.wait_for_timeout(700)
         fits()
+
+
+def test_a_page_that_was_narrow_shows_all_tabs_again_when_it_is_wide(watched: Watched, site: Site) -> None:
+    page = open_page(watched, site.url)
+    tabs = page.locator("#pages [role=tab]:visible")
+    page.set_viewport_size(NARROW)
+    page.get_by_role("button", name="More tabs").wait_for()
+    assert 0 < tabs.count() < 6
+    page.set_viewport_size(WIDE)
+    page.get_by_role("tab", name="Status", exact=True).wait_for()
+    assert tabs.count() == 6

@@ -184,6 +184,8 @@ def test_a_query_with_values_runs_in_the_console_as_it_is(page: Page) -> None:
     step.locator("summary").click()
     assert "$title: swapping a shift" in step.locator(".argument").first.inner_text()
     step.get_by_role("button", name="Open in console").click()
-    page.wait_for_function("document.querySelector('#cypher textarea')?.value.includes(\"'swapping a shift'\")")
+    page.wait_for_function(
+        "document.querySelector('#cypher textarea')?.value.includes(\"'swapping a shift'\")"
+    )
     page.press("#cypher textarea", "Control+Enter")
     page.wait_for_selector("#result tbody tr:has-text('rest-and-shift-swaps.md')")
