@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page
+    from playwright.sync_api import BrowserContext, Page, Request
 
     from graph_agent.store import DocumentGraph
     from graph_agent.ui.server import PageServer
@@ -26,8 +26,10 @@ ARGUMENTS = (
     "--disable-sync",
 )
 WAIT_MS = 30_000
-# What Chromium says of its own accord, and what a reload does to a stream that it cuts off.
+# What Chromium says of its own accord.
 HARMLESS = ("Autofocus processing was blocked", "net::ERR_ABORTED", "net::ERR_NETWORK_CHANGED")
+# What Gradio says of a stream that a reload cuts off.
+CUT_OFF = ("AbortError: signal is aborted", "Connection errored out")
 
 
 class Site:
@@ -72,8 +74,14 @@ class Watched:
         self.problems: list[str] = []
         self.dialogs: list[str] = []
         self.expected: list[str] = []
-        context.on("request", lambda request: self.requests.append(request.url))
+        self.visits: list[Page] = []
+        context.on("request", self._requested)
         context.on("page", self._watch)
+
+    def _requested(self, request: Request) -> None:
+        self.requests.append(request.url)
+        if request.is_navigation_request():
+            self.visits.append(request.frame.page)
 
     def _watch(self, page: Page) -> None:
         page.set_default_timeout(WAIT_MS)
@@ -100,7 +108,8 @@ class Watched:
         """Nothing left this machine, nothing failed, nothing opened."""
         assert self.outside == []
         assert self.dialogs == []
-        known = (*HARMLESS, *self.expected)
+        left = len(self.visits) > len(set(self.visits))  # some page was reloaded, or went elsewhere
+        known = (*HARMLESS, *self.expected, *(CUT_OFF if left else ()))
         unknown = [problem for problem in self.problems if not any(part in problem for part in known)]
         assert not unknown, "\n".join(unknown)
 
