@@ -57,6 +57,7 @@ def ensure_schema(graph: DocumentGraph, *, embedding_model: str, dimension: int)
     meta = read_meta(graph)
     if meta is None:
         _refuse_foreign(graph)
+        graph.write(statements.CREATE_TYPES)
         create_indexes(graph)
         graph.write(
             statements.CREATE_META,
