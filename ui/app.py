@@ -54,26 +54,18 @@ class _Pages:
         self.job = html_panel("panel", JOB_EVENTS, elem_id="job")
         self.timer = gr.Timer(TICK_S, active=False)
         self.seen = gr.State("")
-        # Rendered at once, but for the picture with its large library: what is sent to a component of a tab that is
-        # just being rendered may be lost.
         with gr.Tabs(elem_id="pages") as self.tabs:
             with gr.Tab("Chat", id="chat", elem_id="chat-tab"):
                 self.chat.lay_out()
-            with gr.Tab(
-                "Documents", id="documents", elem_id="documents-tab", render_children=True
-            ) as self.documents_tab:
+            with gr.Tab("Documents", id="documents", elem_id="documents-tab") as self.documents_tab:
                 self.documents.lay_out()
             with gr.Tab("Graph", id="graph", elem_id="graph-tab"):
                 self.graph.lay_out()
-            with gr.Tab(
-                "Console", id="console", elem_id="console-tab", render_children=True
-            ) as self.console_tab:
+            with gr.Tab("Console", id="console", elem_id="console-tab") as self.console_tab:
                 self.console.lay_out()
-            with gr.Tab(
-                "Evaluations", id="evaluations", elem_id="evaluations-tab", render_children=True
-            ) as self.evaluations_tab:
+            with gr.Tab("Evaluations", id="evaluations", elem_id="evaluations-tab") as self.evaluations_tab:
                 self.evaluations.lay_out()
-            with gr.Tab("Status", id="status", elem_id="status-tab", render_children=True) as self.status_tab:
+            with gr.Tab("Status", id="status", elem_id="status-tab") as self.status_tab:
                 self.status = html_panel("panel", (), elem_id="status")
 
     def wire(self, blocks: gr.Blocks) -> None:

@@ -273,6 +273,7 @@ window.graphAgent = (() => {
     watch("value", shown);
     shown();
     actions(element, trigger, events, local);
+    element.dataset.started = "yes";
   }
 
   function evidence(element, trigger, watch, props, events) {
@@ -430,12 +431,18 @@ window.graphAgent = (() => {
     });
   }
 
+  /** Do something when a panel can show it: what is sent to one that is just being made may be lost. */
+  function whenStarted(id, deed, tries = 100) {
+    if (document.querySelector(`#${id} [data-started]`) || !tries) deed();
+    else setTimeout(whenStarted, 50, id, deed, tries - 1);
+  }
+
   const isTyping = (target) => target.closest("input, textarea, select, [contenteditable=true]");
 
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.closest("#cypher")) {
       event.preventDefault();
-      byId("run").click();
+      whenStarted("result", () => byId("run").click());
       return;
     }
     if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
